@@ -32,6 +32,9 @@ func (f *Frame) Turn(r approval.Request) string {
 		if f.Voters.Stuck(r) {
 			return "you"
 		}
+		if strings.Contains(turn, " or ") {
+			return "you, " + turn
+		}
 		return "you or " + turn
 	}
 	if !f.Voters.Stuck(r) {
@@ -46,7 +49,7 @@ func (f *Frame) ApprovalRow(r approval.Request) views.ApprovalRow {
 	needs := f.Voters.Needs(r)
 	row := views.ApprovalRow{
 		ID: r.ID, Title: r.Title, State: string(r.State), Read: r.HowRead(), Whose: f.Turn(r), Overtaken: r.OvertakenBriefly(), CanDecide: f.MayDecide(r),
-		Chain: ChainOf(r), Agent: r.Agent, AskedBy: askedBy(r), About: about(r), Repository: r.Repository, Target: LandsOn(v), Added: v.Added, Removed: v.Removed,
+		Chain: ChainOf(r), Agent: r.Agent, AskedBy: askedBy(r), About: about(r), Question: r.IsQuestion(), Repository: r.Repository, Target: LandsOn(v), Added: v.Added, Removed: v.Removed,
 		Files: len(v.Files), Yes: needs.Have, Need: needs.Count, CreatedAt: v.At, Commit: r.Landed, Delivery: v.Delivery().As(views.BranchName),
 	}
 	if row.CreatedAt.IsZero() {
@@ -304,6 +307,9 @@ func RequestStates() []approval.State {
 // approved there.
 func AsksInCard(r approval.Request) string {
 	whole := r.Whole()
+	if r.IsAction() { // who wants to call what stands above it
+		whole = r.Call().Shown()
+	}
 	if len(whole) <= approval.CutQuestion {
 		return whole
 	}

@@ -19,6 +19,7 @@ type ApprovalRow struct {
 	Agent      string
 	AskedBy    string // of a hand-over: the agent that asks; empty for others
 	About      string // what is asked, where that is no change of files: "coder wants to call Bash"; foreign
+	Question   bool   // it is one, which is answered
 	Repository string
 	Target     string // the branch where it lands
 	Added      int
@@ -34,6 +35,17 @@ type ApprovalRow struct {
 	Read       string // who has read it, where and how much; empty while nobody has
 	Commit     string
 	Delivery   patch.Delivery
+}
+
+// Awaits is the state to show of a request that waits for people.
+func (r ApprovalRow) Awaits() string { return Awaits(r.Question) }
+
+// Awaits is the state to show of what waits for people: a question, or anything else.
+func Awaits(question bool) string {
+	if question {
+		return "awaiting_answer"
+	}
+	return "awaiting_approval"
 }
 
 // DelegationRow is one task or delegation in a list.

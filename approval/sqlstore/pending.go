@@ -89,7 +89,7 @@ func (s *Store) requestsByID(ctx context.Context, ids []string) (map[string]appr
 // The condition on the state is that of the index of what is pending.
 const selectStanding = `select r.id, r.repository, v.n, v.base, v.overtaken not in ('', '[]', 'null')
 	from requests r join revisions v on v.request_id = r.id and v.n = r.revision
-	where r.state = 'pending' and r.kind <> 'handover' and r.revert_of = '' and v.made = '' order by r.id`
+	where r.state = 'pending' and r.kind not in ('handover', 'action', 'question') and r.revert_of = '' and v.made = '' order by r.id`
 
 // Standing lists all pending patches that their agents could make again, oldest first.
 func (s *Store) Standing(ctx context.Context) ([]approval.Standing, error) {

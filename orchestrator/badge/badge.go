@@ -26,6 +26,7 @@ var looks = map[string]Badge{
 	"waiting":           {"waiting", "⧗", "waiting", "neutral"},
 	"checking":          {"checking", "●", "running", "run"},
 	"awaiting_approval": {"awaiting approval", "◆", "diamond", "wait"},
+	"awaiting_answer":   {"awaiting answer", "◆", "diamond", "wait"}, // what a question of an agent does
 	"pending":           {"pending", "◆", "diamond", "wait"},
 	"landing":           {"landing", "⇥", "landing", "run"},
 	"completed":         {"completed", "✓", "tick", "ok"},

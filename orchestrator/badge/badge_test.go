@@ -5,7 +5,7 @@ import "testing"
 // The signs are those of the design; a terminal without UTF-8 has a letter for each of them.
 func TestTheSignsOfStates(t *testing.T) {
 	for state, want := range map[string]string{
-		"queued": "○ queued neutral", "running": "● running run", "waiting": "⧗ waiting neutral", "awaiting_approval": "◆ awaiting approval wait",
+		"queued": "○ queued neutral", "running": "● running run", "waiting": "⧗ waiting neutral", "awaiting_approval": "◆ awaiting approval wait", "awaiting_answer": "◆ awaiting answer wait",
 		"pending": "◆ pending wait", "landing": "⇥ landing run", "completed": "✓ completed ok", "approved": "✓ approved ok", "landed": "✓ landed ok",
 		"answered": "✓ answered ok", "failed": "✕ failed bad", "rejected": "⊖ rejected bad", "changes_requested": "↩ changes requested wait", "expired": "⌛ expired neutral",
 		"cancelled": "■ cancelled neutral", "superseded": "⧉ superseded special", "stale": "⧉ stale special", "reverted": "⧉ reverted special",

@@ -135,3 +135,12 @@ func (p ReviewPage) whoAnswers() string {
 func (p ReviewPage) editorRows() int {
 	return min(max(strings.Count(p.Call.Editor, "\n")+2, 6), 30)
 }
+
+// upper is the list that the page belongs to. Who may answer a question and read no other
+// request comes from their tasks.
+func (p ReviewPage) upper() views.Crumb {
+	if p.Question != nil && !p.Reads("approvals:read") {
+		return views.Crumb{Text: "Delegations", Href: "/delegations"}
+	}
+	return views.Crumb{Text: "Approvals", Href: "/approvals"}
+}
