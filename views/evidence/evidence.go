@@ -71,6 +71,18 @@ func ruleAsks(r policy.Rule) string {
 	return words + " needed"
 }
 
+// asksFor says what the rule of a request asks for.
+func asksFor(r approval.Request) string {
+	if !r.IsQuestion() {
+		return ruleAsks(r.Rule)
+	}
+	who := "an approver"
+	if len(r.Rule.From) > 0 {
+		who = "one of " + strings.Join(r.Rule.From, ", ")
+	}
+	return "an answer of " + who + ", or of who asked for the task"
+}
+
 // verdictWords says what somebody did.
 func verdictWords(d approval.Decision) string {
 	words := cmp.Or(map[approval.Verdict]string{approval.Approve: "approved", approval.Reject: "rejected",

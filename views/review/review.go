@@ -205,11 +205,14 @@ func (p ReviewPage) openedTo() templ.Attributes {
 }
 
 // tickWords are the words beside a tick.
-func tickWords(code string) string {
+func (p ReviewPage) tickWords(code string) string {
 	switch code {
 	case approval.TickUnviewed:
 		return "I approve without having opened any file"
 	case approval.ReasonCut:
+		if p.Call != nil { // which is on one page
+			return "I have looked at all of it, to its end"
+		}
 		return "I have looked at all of it, page by page"
 	}
 	return "I have looked at: " + views.WarningName(code)
