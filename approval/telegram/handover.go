@@ -70,13 +70,15 @@ func (f face) thing() string {
 	return "diff"
 }
 
-// subject is what is approved, and the verb for it.
+// subject is what waits for people, and the verb for it.
 func (f face) subject() string {
 	switch {
 	case f.r.IsHandover():
 		return "work for " + name(f.r.Agent) + " is"
 	case f.r.IsAction():
 		return "calls of " + name(f.r.Agent) + " are"
+	case f.r.IsQuestion():
+		return "a question of " + name(f.r.Agent) + " is"
 	}
 	return "changes of " + name(f.r.Agent) + " are"
 }
