@@ -57,7 +57,9 @@ channels:
 		if text := g.Root(root).Result.Text; !strings.HasSuffix(strings.TrimSpace(text), "green, as ever") {
 			t.Errorf("it answered %q", text)
 		}
-		g.Bot.Until(g, "the card in the group", func() bool { return strings.Contains(g.Card(placetest.Team, q).Text, "✓ Answered · coder goes on with it") })
+		g.Bot.Until(g, "the card in the group", func() bool {
+			return strings.Contains(g.Card(placetest.Team, q).Text, "✓ Answered · coder goes on with it")
+		})
 		if ran, err := os.ReadFile(filepath.Join(g.Dir, "ran")); err != nil || string(ran) != "published\n" {
 			t.Errorf("in the end it ran %q, %v", ran, err)
 		}
