@@ -203,7 +203,7 @@ var said = map[string]string{
 	"granted":         "Your approval was counted, for the rest of this task.",
 	"not_called":      "You rejected this. The call is not made.",
 	"call_edited":     "Your edit was stored. It is asked again, and another person has to approve it.",
-	"answered":        "Your answer was given to the agent.",
+	"answer":          "Your answer was given to the agent.",
 	"not_answered":    "The agent is told that nobody answers this.",
 	"grant_revoked":   "It was revoked. From now on such a call is asked again.",
 	"request_changes": "The agent runs again with your comments.",

@@ -12,6 +12,7 @@ func StateWord(state string) string { return badge.Of(state).Word }
 // warningNames gives the warnings and notes of the review their words.
 var warningNames = map[string]string{
 	"mode_change":    "File mode changed",
+	"may_have_run":   "This call may have been made before",
 	"mass_deletion":  "Many files deleted",
 	"binary":         "Binary file changed",
 	"symlink":        "Symbolic link",

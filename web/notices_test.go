@@ -55,7 +55,7 @@ func TestNoticesOfTheBrowser(t *testing.T) {
 		t.Errorf("notices are on before anybody wanted them:\n%s", text)
 	}
 	away(p, true)
-	h.asks(dora)
+	h.announced(dora)
 	p.Until(`document.title === "(1) Settings · Gatehouse"`)
 	away(p, false)
 	tabTo(t, p, "Show notices here")
@@ -65,20 +65,20 @@ func TestNoticesOfTheBrowser(t *testing.T) {
 	p.Until(`Object.keys(localStorage).some(k => k.startsWith("gatehouse.noticed."))`)
 
 	away(p, true)
-	h.asks(dora, func(r *approval.Request) { r.Title = "Fix the other loop" })
+	h.announced(dora, func(r *approval.Request) { r.Title = "Fix the other loop" })
 	p.Until(`document.title === "(2) Settings · Gatehouse"`)
 	p.Until(`notices.length === 1`)
 	if got := noticed(p); got != "A request waits for you | Fix the other loop" {
 		t.Errorf("the notice says %q", got)
 	}
-	h.asks(dora, withWarning)
+	h.announced(dora, withWarning)
 	p.Until(`notices.length === 2`)
 	if got := noticed(p); !strings.HasSuffix(got, "\nA request waits for you | ") {
 		t.Errorf("the notice of a careful request says %q", got)
 	}
 	// A request that others decided leaves the number, and makes no notice.
 	away(p, false)
-	h.asks(dora)
+	h.announced(dora)
 	p.Until(`document.title === "(4) Settings · Gatehouse"`)
 	away(p, true)
 	mine, root := h.task(bob, "Count the stars")
@@ -93,7 +93,7 @@ func TestNoticesOfTheBrowser(t *testing.T) {
 	p.Click("button", "Show no notices here")
 	p.WaitText("This browser can say")
 	away(p, true)
-	h.asks(dora, func(r *approval.Request) { r.Title = "The fifth" })
+	h.announced(dora, func(r *approval.Request) { r.Title = "The fifth" })
 	p.Until(`document.title.startsWith("(5) ")`)
 	if got := noticed(p); strings.Contains(got, "fifth") {
 		t.Errorf("switched off, the notices say %q", got)
@@ -120,10 +120,10 @@ func TestNoticesOfSeveralTabs(t *testing.T) {
 		p.Until(`document.title.startsWith("` + start + `")`)
 		second.Until(`document.title.startsWith("` + start + `")`)
 	}
-	h.asks(dora, func(r *approval.Request) { r.Title = "The first" })
+	h.announced(dora, func(r *approval.Request) { r.Title = "The first" })
 	titles("(1) ")
 	away(second, true)
-	h.asks(dora, func(r *approval.Request) { r.Title = "The second" })
+	h.announced(dora, func(r *approval.Request) { r.Title = "The second" })
 	titles("(2) ")
 	for noticed(p)+noticed(second) == "" && t.Context().Err() == nil {
 		time.Sleep(20 * time.Millisecond)
@@ -133,8 +133,8 @@ func TestNoticesOfSeveralTabs(t *testing.T) {
 	}
 }
 
-// asks is request with the event that the gate appends.
-func (h *house) asks(u people.User, change ...func(*approval.Request)) approval.Request {
+// announced is request with the event that the gate appends.
+func (h *house) announced(u people.User, change ...func(*approval.Request)) approval.Request {
 	h.Helper()
 	r := h.request(u, change...)
 	h.tell(r.TaskID, event.Of(r.DelegationID, "coder", event.RequestedData{Repository: r.Repository}))

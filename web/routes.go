@@ -148,7 +148,7 @@ func chatPages(p *chat.Pages, in allowed) []route {
 	return []route{
 		{get, "/chat", p.Chat, in.talk},
 		{post, "/chat", p.Say, in.send},
-		{post, "/chat/approvals/:id/decision", p.ChatDecide, in.reply},
+		{post, "/chat/approvals/:id/decision", p.ChatDecide, in.answer},
 	}
 }
 

@@ -60,7 +60,7 @@ func doneWith(r approval.Request, b approval.Ballot, done string) string {
 	case r.IsAction() && b.Verdict != approval.Withdraw:
 		return map[approval.Verdict]string{approval.Approve: "called", approval.Reject: "not_called", approval.Edit: "call_edited"}[b.Verdict]
 	case r.IsQuestion():
-		return map[approval.Verdict]string{approval.Respond: "answered", approval.Reject: "not_answered"}[b.Verdict]
+		return map[approval.Verdict]string{approval.Respond: "answer", approval.Reject: "not_answered"}[b.Verdict]
 	}
 	return done
 }

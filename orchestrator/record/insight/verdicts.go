@@ -52,9 +52,9 @@ func Part(n, all int64) float64 {
 
 // ChannelRow is what came through one channel; Channel "" is where the time ran out.
 type ChannelRow struct {
-	Channel                                                  string
-	Approved, Rejected, ChangesRequested, Withdrawn, Expired int64
-	Took                                                     Latency
+	Channel                                                            string
+	Approved, Rejected, ChangesRequested, Withdrawn, Expired, Answered int64
+	Took                                                               Latency
 }
 
 // Channels lists verdicts by channel, by name.
@@ -78,6 +78,8 @@ func (f Figures) Channels() []ChannelRow {
 			r.ChangesRequested += n
 		case "withdraw":
 			r.Withdrawn += n
+		case "answer":
+			r.Answered += n
 		case "expired":
 			r.Expired += n
 		}
