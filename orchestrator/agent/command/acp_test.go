@@ -58,7 +58,7 @@ func TestAnACPAgentTellsAStory(t *testing.T) {
 		t.Errorf("session %q", host.Session())
 	}
 	began := heard(t, job, "session/new")
-	if len(began) != 1 || !strings.Contains(began[0], `"_meta":{"claudeCode":{"options":{"settingSources":["user"]}}}`) || !strings.Contains(began[0], `"cwd":"`+job.Dir+`"`) ||
+	if len(began) != 1 || !strings.Contains(began[0], `"_meta":{"claudeCode":{"options":{"settingSources":[]}}}`) || !strings.Contains(began[0], `"cwd":"`+job.Dir+`"`) ||
 		!strings.Contains(began[0], `"command":"deployer","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}]`) || !strings.Contains(began[0], `"url":"http://127.0.0.1:1/mcp"`) {
 		t.Errorf("session/new: %s", began)
 	}
@@ -338,7 +338,7 @@ func TestASessionIsGoneOnWith(t *testing.T) {
 				t.Errorf("prompt %s", prompts[0])
 			}
 			for _, line := range loads {
-				if !strings.Contains(line, `"settingSources":["user"]`) {
+				if !strings.Contains(line, `"settingSources":[]`) {
 					t.Errorf("loaded with %s", line)
 				}
 			}

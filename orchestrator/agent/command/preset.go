@@ -57,7 +57,7 @@ func acpPresets() []Preset {
 	return []Preset{
 		{Name: "claude-acp", Title: "Claude Code, asking first (ACP)", Played: true, Protocol: agent.ACP, Key: "ANTHROPIC_API_KEY", SignIn: "run claude, then /login",
 			Command: []string{"claude-agent-acp"}, Env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "ENABLE_TOOL_SEARCH=false"},
-			Notes: []string{"npm install -g @agentclientprotocol/claude-agent-acp", "A checkout's own .claude/settings.json and .mcp.json are not read."}},
+			Notes: []string{"npm install -g @agentclientprotocol/claude-agent-acp", "Neither a checkout's .claude/settings.json and .mcp.json nor the user's settings are read."}},
 		{Name: "codex-acp", Title: "Codex, asking first (ACP)", Played: true, Protocol: agent.ACP, Key: "CODEX_API_KEY", SignIn: "run codex login",
 			Command: []string{"codex-acp"}, Env: []string{"INITIAL_AGENT_MODE=read-only", "NO_BROWSER=1"},
 			Notes: []string{"npm install -g @agentclientprotocol/codex-acp", "It asks where its own sandbox does not let a command pass; what passes there is not asked.",
@@ -68,6 +68,7 @@ func acpPresets() []Preset {
 				"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
 			Notes: []string{"Another provider has another key. OPENCODE_CONFIG under env names a file with the model.",
 				"It runs plugins of the checkout whatever it is told, so it is not started where there is a .opencode or opencode.json, unless trust_checkout: true.",
+				"A command that was allowed can write ~/.config/opencode, and so allow the next run everything.",
 				"A tool of its subagents hangs instead of asking; the agent's timeout ends it."}},
 		{Name: "gemini-acp", Title: "Gemini CLI, asking first (ACP)", Protocol: agent.ACP, Key: "GEMINI_API_KEY", SignIn: "run gemini, then /auth",
 			Command: []string{"gemini", "--acp", "--skip-trust"},

@@ -18,9 +18,11 @@ import (
 var askingModes = []string{"default", "read-only"}
 
 // safeMeta goes with a session when it is made and again when it is loaded. Claude would else
-// take hooks, servers and addresses from the checkout's own settings, and run them.
+// take hooks, servers and addresses from the checkout's own settings, and run them. It reads no
+// settings of its user either: these lie in its state, which a call that people allowed can
+// write, so that the next session would allow itself everything.
 func safeMeta() map[string]any {
-	return map[string]any{"claudeCode": map[string]any{"options": map[string]any{"settingSources": []string{"user"}}}}
+	return map[string]any{"claudeCode": map[string]any{"options": map[string]any{"settingSources": []string{}}}}
 }
 
 // obeyed are the files of a checkout that a program obeys whatever its settings are, by a part
