@@ -65,6 +65,11 @@ func (f *Frame) ApprovalRow(r approval.Request) views.ApprovalRow {
 			row.Warnings = append(row.Warnings, w.Code)
 		}
 	}
+	for _, n := range v.Notes {
+		if r.IsAction() { // that it may have run before bears on every yes
+			row.Warnings = append(row.Warnings, n.Code)
+		}
+	}
 	for _, c := range v.Checks {
 		if !c.OK {
 			row.ChecksBad++

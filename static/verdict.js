@@ -80,7 +80,10 @@
       break;
     case 'r': write('reject'); break;
     case 'e': write('request_changes'); break;
-    case 'send': if (f && chosen) f.requestSubmit(f.querySelector('button[value="' + chosen + '"]')); break;
+    case 'send':
+      var b = f && f.querySelector('button[value="' + (chosen || (f.matches('.answer-form') ? 'answer' : '')) + '"]');
+      if (b) f.requestSubmit(b);
+      break;
     }
   });
   if (form()) {

@@ -12,7 +12,6 @@ func StateWord(state string) string { return badge.Of(state).Word }
 // warningNames gives the warnings and notes of the review their words.
 var warningNames = map[string]string{
 	"mode_change":    "File mode changed",
-	"may_have_run":   "This call may have been made before",
 	"mass_deletion":  "Many files deleted",
 	"binary":         "Binary file changed",
 	"symlink":        "Symbolic link",
@@ -49,6 +48,7 @@ var warningNames = map[string]string{
 	"rule_not_applied": "A rule could not pass this",
 	"rule_of_agent":    "Another agent's rule holds",
 	"asked_again":      "Asked again",
+	"may_have_run":     "May have run before",
 }
 
 // WarningName is the title of a warning or note code.

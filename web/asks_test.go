@@ -296,3 +296,22 @@ func TestCardsOfCallsAndQuestionsInTheChat(t *testing.T) {
 	has(t, done, http.StatusOK, "dora answered in chat", "because")
 	has(t, ann.get("/chat"), http.StatusOK, "dora answered in chat")
 }
+
+// A call that may have run before says so on its page, in lists and on its card.
+func TestACallThatMayHaveRun(t *testing.T) {
+	h := open(t)
+	ann, dora := h.signIn(h.user("ann", people.Approver)), h.user("dora", people.Operator)
+	task, root := h.task(dora, "Release it")
+	h.must(h.store.InGate(h.ctx, task.ID, func(tx approval.Tx) error {
+		d, err := tx.Delegation(h.ctx, root.ID)
+		if err != nil {
+			return err
+		}
+		d.Work.Asks = []orchestrator.Asked{{Content: toRun("npm publish").Content(), Request: "apr_0", State: agent.AskAllowed, Begun: true}}
+		return tx.Move(h.ctx, d, d.State, d.Attempt)
+	}))
+	r := h.asksOn(task, toRun("npm publish"))[0]
+	for _, page := range []string{"/approvals/" + r.ID, "/approvals", "/chat"} {
+		has(t, ann.get(page), http.StatusOK, "May have run before")
+	}
+}
