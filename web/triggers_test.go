@@ -33,6 +33,7 @@ func (h *house) triggers() {
 // delivered stores a delivery of ci-failed.
 func (h *house) delivered(state trigger.DeliveryState, body string, change ...func(*trigger.Delivery)) trigger.Delivery {
 	h.Helper()
+	time.Sleep(2 * time.Millisecond) // lists are in the order of ids, which tell milliseconds apart
 	now := time.Now()
 	d := trigger.Delivery{ID: orchestrator.NewID(trigger.DeliveryPrefix, now), Trigger: "ci-failed", Kind: trigger.Webhook, Source: trigger.GitHub, ExternalID: "72d3162e", Event: "workflow_run",
 		Headers: map[string]string{"X-GitHub-Event": "workflow_run", "User-Agent": "<script>\u202e"}, Body: []byte(body), BodyHash: strings.Repeat("a", 64), State: state, ReceivedAt: now, DueAt: now}

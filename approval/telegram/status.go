@@ -36,7 +36,7 @@ func (d *Desk) mine(ctx context.Context, u people.User) ([]approval.Request, err
 		}
 		for _, r := range page.Items {
 			said := slices.ContainsFunc(standing(r), func(y approval.Decision) bool { return y.UserID == u.ID })
-			if !said && e.May(p, r, approval.Approve) == nil {
+			if !said && e.May(p, r, saidYes(r)) == nil {
 				mine = append(mine, r)
 			}
 		}
@@ -94,11 +94,19 @@ func (d *Desk) status(ctx context.Context, o order) error {
 	return d.taskStatus(ctx, o, id)
 }
 
+// saidYes is the verdict that r waits for.
+func saidYes(r approval.Request) approval.Verdict {
+	if r.IsQuestion() {
+		return approval.Respond
+	}
+	return approval.Approve
+}
+
 func (d *Desk) requestStatus(ctx context.Context, o order, id string) error {
-	if !d.may(o, people.ApprovalsRead) {
+	r, err := d.Gateway.Request(ctx, id)
+	if own := err == nil && r.MayAnswer(o.user.ID); !own && !d.may(o, people.ApprovalsRead) {
 		return d.tell(ctx, o.m, "Reading requests needs the role approver or auditor. Ask an admin.")
 	}
-	r, err := d.Gateway.Request(ctx, id)
 	if err != nil {
 		return d.sorry(ctx, o, err)
 	}
@@ -109,11 +117,14 @@ func (d *Desk) requestStatus(ctx context.Context, o order, id string) error {
 	s := &sheet{}
 	headline(s, r)
 	state := strings.ReplaceAll(string(r.State), "_", " ")
-	if r.State == approval.Landed && !r.IsHandover() {
+	if r.State == approval.Landed && r.IsPatch() {
 		state = r.Revision.Delivery().As(name).Done() + " as " + first(r.Landed, 7)
 	}
 	if r.State == approval.Pending {
 		state = "awaiting approval"
+		if r.IsQuestion() {
+			state = "awaiting an answer"
+		}
 	}
 	s.line(state)
 	if turn := e.Turn(r, o.user.ID); turn != "" {

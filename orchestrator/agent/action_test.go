@@ -89,6 +89,7 @@ func TestAsksThatCannotBe(t *testing.T) {
 		"nothing":       {},
 		"both":          {Action: new(call("x", `{}`)), Question: &agent.Question{Text: "a"}},
 		"no tool":       {Action: new(call("", `{}`))},
+		"line break":    {Action: new(call("x\ny", `{}`))},
 		"no object":     {Action: new(call("x", `[]`))},
 		"null":          {Action: new(call("x", `null`))},
 		"no JSON":       {Action: new(call("x", `{`))},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"gatehouse/orchestrator/strictjson"
@@ -97,6 +98,9 @@ func (a Ask) Check() error {
 func (a Action) check() error {
 	if a.Tool == "" || len(a.Tool) > maxActionName || len(a.Server) > maxActionName || !utf8.ValidString(a.Tool+a.Server) {
 		return fmt.Errorf("The call names no tool, or with more than %d bytes.", maxActionName)
+	}
+	if strings.ContainsFunc(a.Tool+a.Server, unicode.IsControl) {
+		return errors.New("The name of the tool, or of its server, has control characters or line breaks.")
 	}
 	if len(a.Input) > MaxActionInput {
 		return fmt.Errorf("The input of %s has %d bytes; %d is the limit of what people can be asked about.", a.Tool, len(a.Input), MaxActionInput)
