@@ -84,6 +84,13 @@ const (
 	maxChoice      = 200 // bytes of each
 )
 
+// sentence is an error that agents read as it is.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }
+
+func unaskable(format string, args ...any) error { return sentence(fmt.Sprintf(format, args...)) }
+
 // Check says in a sentence why nobody can be asked this, nil where people can be.
 func (a Ask) Check() error {
 	switch {
@@ -92,21 +99,21 @@ func (a Ask) Check() error {
 	case a.Question != nil && a.Action == nil:
 		return a.Question.check()
 	}
-	return errors.New("An ask has either an action or a question.")
+	return unaskable("An ask has either an action or a question.")
 }
 
 func (a Action) check() error {
 	if a.Tool == "" || len(a.Tool) > maxActionName || len(a.Server) > maxActionName || !utf8.ValidString(a.Tool+a.Server) {
-		return fmt.Errorf("The call names no tool, or with more than %d bytes.", maxActionName)
+		return unaskable("The call names no tool, or with more than %d bytes.", maxActionName)
 	}
 	if strings.ContainsFunc(a.Tool+a.Server, unicode.IsControl) {
-		return errors.New("The name of the tool, or of its server, has control characters or line breaks.")
+		return unaskable("The name of the tool, or of its server, has control characters or line breaks.")
 	}
 	if len(a.Input) > MaxActionInput {
-		return fmt.Errorf("The input of %s has %d bytes; %d is the limit of what people can be asked about.", a.Tool, len(a.Input), MaxActionInput)
+		return unaskable("The input of %s has %d bytes; %d is the limit of what people can be asked about.", a.Tool, len(a.Input), MaxActionInput)
 	}
 	if _, err := a.Fields(); err != nil {
-		return fmt.Errorf("The input of %s is no JSON object: %w.", a.Tool, err)
+		return unaskable("The input of %s is no JSON object: %v.", a.Tool, err)
 	}
 	return nil
 }
@@ -123,14 +130,14 @@ func (a Action) Fields() (map[string]any, error) {
 
 func (q Question) check() error {
 	if strings.TrimSpace(q.Text) == "" || len(q.Text) > maxQuestion || !utf8.ValidString(q.Text) {
-		return fmt.Errorf("The question has %d bytes. Ask with 1 to %d bytes of text.", len(q.Text), maxQuestion)
+		return unaskable("The question has %d bytes. Ask with 1 to %d bytes of text.", len(q.Text), maxQuestion)
 	}
 	if len(q.Choices) > maxChoices {
-		return fmt.Errorf("The question has %d choices; %d is the limit. Ask for fewer, or for a free answer.", len(q.Choices), maxChoices)
+		return unaskable("The question has %d choices; %d is the limit. Ask for fewer, or for a free answer.", len(q.Choices), maxChoices)
 	}
 	for i, c := range q.Choices {
 		if strings.TrimSpace(c) == "" || len(c) > maxChoice || !utf8.ValidString(c) || slices.Index(q.Choices, c) != i {
-			return fmt.Errorf("Choice %d of the question is empty, longer than %d bytes, or there twice.", i+1, maxChoice)
+			return unaskable("Choice %d of the question is empty, longer than %d bytes, or there twice.", i+1, maxChoice)
 		}
 	}
 	return nil
