@@ -102,31 +102,26 @@ func use(ctx context.Context, tx Tx, now Asks, d *Delegation, a agent.Ask) (by s
 
 // consult is what the rules alone say of an ask. Nothing is stored.
 func (e *Engine) consult(now Asks, at time.Time, t *Task, d *Delegation, a agent.Ask) agent.Answer {
-	said := agent.Answer{Ref: a.Ref, State: agent.AskOpen}
+	refused := func(why string) agent.Answer { return agent.Answer{Ref: a.Ref, State: agent.AskRefused, Text: why} }
 	if err := a.Check(); err != nil {
-		said.State, said.Text = agent.AskRefused, err.Error()
-		return said
+		return refused(err.Error())
 	}
-	if a.Question != nil {
-		if now == nil {
-			said.State, said.Text = agent.AskRefused, "Nobody can be asked here."
+	rule := ActionRule{Asks: true}
+	if a.Action != nil {
+		first := e.askedInAnyCase(d, *a.Action)
+		if rule.Asks = first; now != nil {
+			rule = now.Rule(at, t, d, *a.Action, first)
 		}
-		return said
-	}
-	first := e.askedInAnyCase(d, *a.Action)
-	rule := ActionRule{Asks: first}
-	if now != nil {
-		rule = now.Rule(at, t, d, *a.Action, first)
 	}
 	switch {
 	case rule.Deny:
-		said.State, said.Text = agent.AskRefused, fmt.Sprintf("The rule %q does not let %s call %s like this. Nothing ran. Go on without it, or say what you would have done.", rule.Name, d.To, a.Action.Tool)
+		return refused(fmt.Sprintf("The rule %q does not let %s call %s like this. Nothing ran. Go on without it, or say what you would have done.", rule.Name, d.To, a.Action.Tool))
 	case !rule.Asks:
-		said.State, said.Input = agent.AskAllowed, a.Action.Input
+		return agent.Answer{Ref: a.Ref, State: agent.AskAllowed, Input: a.Action.Input}
 	case now == nil:
-		said.State, said.Text = agent.AskRefused, "Nobody can be asked here."
+		return refused("Nobody can be asked here.")
 	}
-	return said
+	return agent.Answer{Ref: a.Ref, State: agent.AskOpen}
 }
 
 // askedInAnyCase reports whether no rule lets the call pass without a person: its agent only
@@ -152,7 +147,7 @@ func (e *Engine) put(ctx context.Context, tx Tx, now Asks, d *Delegation, a agen
 			return nil, err
 		}
 		if by != "" {
-			said.State, said.By = agent.AskAllowed, by
+			said = agent.Answer{State: agent.AskAllowed, By: by}
 		}
 	}
 	asked := Asked{Ref: a.Ref, Content: a.Content(), Attempt: d.Attempt, State: said.State, Text: said.Text, By: said.By}
@@ -162,7 +157,7 @@ func (e *Engine) put(ctx context.Context, tx Tx, now Asks, d *Delegation, a agen
 		case err != nil:
 			return nil, err
 		case refused != "":
-			asked.State, asked.Text = agent.AskRefused, refused
+			asked = asked.as(agent.Answer{State: agent.AskRefused, Text: refused})
 		default:
 			asked.Request = NewID(RequestPrefix, tx.Now())
 			d.Work.AskedInAll++
@@ -379,12 +374,8 @@ func AnswerAsk(ctx context.Context, tx Tx, d *Delegation, a agent.Answer) error 
 	if at < 0 || d.State.Ended() {
 		return Errorf(CodeConflict, "%s does not wait for this any more.", d.To)
 	}
-	o := &d.Work.Asks[at]
-	o.State, o.Text, o.By = a.State, a.Text, a.By
+	d.Work.Asks[at] = d.Work.Asks[at].as(a)
 	d.Work.Acted = d.Work.Acted || a.State == agent.AskAllowed
-	if a.Edited {
-		o.Input = a.Input
-	}
 	return letGoOn(ctx, tx, d, event.ResumedData{Agent: d.To, Request: a.ID})
 }
 
@@ -394,7 +385,6 @@ func RecallAsk(ctx context.Context, tx Tx, d *Delegation, requestID string) erro
 	if at < 0 || d.Work.Asks[at].Begun || d.State.Ended() {
 		return Errorf(CodeConflict, "%s has begun to make this call, so your approval cannot be withdrawn any more.", d.To)
 	}
-	o := &d.Work.Asks[at]
-	o.State, o.Text, o.By, o.Input = agent.AskOpen, "", "", nil
+	d.Work.Asks[at] = d.Work.Asks[at].as(agent.Answer{State: agent.AskOpen})
 	return save(ctx, tx, d)
 }

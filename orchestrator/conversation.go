@@ -292,6 +292,15 @@ func (o Asked) answer(a agent.Ask) agent.Answer {
 	return said
 }
 
+// as is the ask with what came of it.
+func (o Asked) as(a agent.Answer) Asked {
+	now := Asked{Ref: o.Ref, Content: o.Content, Attempt: o.Attempt, Request: o.Request, State: a.State, Text: a.Text, By: a.By, Begun: o.Begun}
+	if a.Edited {
+		now.Input = a.Input
+	}
+	return now
+}
+
 // OpenAsks is how many answers of people the run waits for.
 func (w *Session) OpenAsks() int {
 	return len(slices.DeleteFunc(slices.Clone(w.Asks), func(a Asked) bool { return a.State != agent.AskOpen }))
