@@ -260,8 +260,9 @@ func TestASlowDatabaseHoldsUpOnlyWhoAsksIt(t *testing.T) {
 	asked := make(chan context.Context, 2)
 	var answers atomic.Bool
 	w.people.slow = func(ctx context.Context) error {
+		answered := answers.Load() // before the test goes on
 		asked <- ctx
-		if answers.Load() {
+		if answered {
 			return nil
 		}
 		<-ctx.Done()
