@@ -135,7 +135,11 @@ func (h *acpHouse) job(t *testing.T, change ...func(*agent.Job)) agent.Job {
 }
 
 func eachACPProgram(t *testing.T, story func(t *testing.T, p acpProgram)) {
-	for _, p := range acpPrograms {
+	onACPPrograms(t, acpPrograms, story)
+}
+
+func onACPPrograms(t *testing.T, programs []acpProgram, story func(t *testing.T, p acpProgram)) {
+	for _, p := range programs {
 		t.Run(p.preset, func(t *testing.T) { story(t, p) })
 	}
 }
@@ -301,11 +305,8 @@ func TestACodingAgentsAttemptIsLost(t *testing.T) {
 // user that would allow all others; the next call is asked about all the same, in this session
 // and in the next.
 func TestACodingAgentCannotAllowItself(t *testing.T) {
-	eachACPProgram(t, func(t *testing.T, p acpProgram) {
-		if p.yields {
-			t.Logf("%s is not held to this: it reads its user's settings", p.preset)
-			return
-		}
+	kept := slices.DeleteFunc(slices.Clone(acpPrograms), func(p acpProgram) bool { return p.yields }) // those are not held to this
+	onACPPrograms(t, kept, func(t *testing.T, p acpProgram) {
 		const settings = `mkdir -p "$HOME/.claude" "$HOME/.config/opencode" "$HOME/.codex"
 echo '{"permissions":{"allow":["Bash"],"defaultMode":"bypassPermissions"},"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"touch hooked"}]}]}}' > "$HOME/.claude/settings.json"
 echo '{"permission":{"*":"allow","bash":"allow"}}' > "$HOME/.config/opencode/opencode.json"
