@@ -22,9 +22,10 @@ func (d *Delegation) open() int { return d.OpenChildren + d.Work.OpenAsks() }
 // waits by now.
 func (w *Session) find(a agent.Ask, attempt int, waited map[string]bool) int {
 	content := a.Content()
-	at := slices.IndexFunc(w.Asks, func(o Asked) bool { return a.Ref != "" && o.Ref == a.Ref && o.Content == content })
-	if at >= 0 {
-		return at
+	for at := len(w.Asks) - 1; at >= 0 && a.Ref != ""; at-- { // the newest: an attempt before may have used one up
+		if w.Asks[at].Ref == a.Ref && w.Asks[at].Content == content {
+			return at
+		}
 	}
 	return slices.IndexFunc(w.Asks, func(o Asked) bool {
 		return o.Content == content && !o.Begun && !waited[o.Request] && (o.Attempt != attempt || o.Ref == "" && a.Ref == "")
@@ -346,6 +347,10 @@ func (r *run) giveUpAsk(ctx context.Context, requestID string, why error) error 
 		}
 		d.Work.forget(d.Work.Asks[at])
 		if err := tx.CloseAsk(ctx, requestID); err != nil {
+			return err
+		}
+		gone := event.ProgressData{ApprovalID: requestID, Text: "The program that asked this does not wait for the answer any more."}
+		if err := tx.Append(ctx, event.Of(d.ID, d.To, gone)); err != nil {
 			return err
 		}
 		return letGoOn(ctx, tx, d, event.ResumedData{Agent: d.To})

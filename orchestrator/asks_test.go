@@ -342,6 +342,9 @@ func TestTheEndOfATaskEndsItsCalls(t *testing.T) {
 		if err != nil || len(page.Items) != 1 || page.Items[0].State != approval.Cancelled {
 			t.Errorf("left behind: %+v, %v", page.Items, err)
 		}
+		if h := w.history(root.TaskID); !strings.Contains(h, "does not wait for the answer any more") {
+			t.Errorf("nothing tells that nobody waits:\n%s", h)
+		}
 	})
 }
 
