@@ -80,6 +80,11 @@ func (p *Pages) review(c echo.Context, no refused) error {
 	case !r.IsPatch():
 		return p.reviewAsk(c, f, q, page, r, shown, all, no)
 	}
+	return p.reviewChange(c, f, q, page, r, shown, all, no)
+}
+
+// reviewChange draws the page of a change of files.
+func (p *Pages) reviewChange(c echo.Context, f *handlers.Frame, q url.Values, page view.ReviewPage, r approval.Request, shown approval.Revision, all []approval.Revision, no refused) (err error) {
 	for _, v := range all {
 		page.Revisions = append(page.Revisions, v.N)
 	}

@@ -64,17 +64,7 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 	})
 	hear.Go(c.readErrors)
 
-	var result agent.Result
-	switch job.Agent.Protocol {
-	case "jsonl":
-		result, err = c.lines(ctx)
-		c.said = strings.TrimSpace(result.Text)
-	case agent.ACP:
-		result, err = c.turn(ctx)
-	default:
-		talk.Go(c.tellTask)
-		result, err = c.answer()
-	}
+	result, err := c.speak(ctx, &talk)
 	if err != nil {
 		cancel(err)
 	}
@@ -103,6 +93,20 @@ func (r *Runner) converse(ctx context.Context, job agent.Job, host agent.Host, r
 		return agent.Result{}, err
 	}
 	return c.finish(result)
+}
+
+// speak holds the conversation in the program's protocol; what is told beside it is talk's.
+func (c *conversation) speak(ctx context.Context, talk *sync.WaitGroup) (agent.Result, error) {
+	switch c.job.Agent.Protocol {
+	case "jsonl":
+		result, err := c.lines(ctx)
+		c.said = strings.TrimSpace(result.Text)
+		return result, err
+	case agent.ACP:
+		return c.turn(ctx)
+	}
+	talk.Go(c.tellTask)
+	return c.answer()
 }
 
 // limit ends the program when the run is over or takes too long.
