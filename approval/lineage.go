@@ -31,6 +31,7 @@ const (
 	EditedUndone  Part = "edited_undone"  // the change that it undoes
 	AskedAgain    Part = "asked_again"    // for the same task, after it had ended
 	EditedAnswer  Part = "edited_answer"  // what an agent was shown whose answer was given
+	SteeredIt     Part = "steered"        // by telling an agent something while it worked on it
 )
 
 // phrases are the parts behind a person's name: before and after stand around the name of the
@@ -48,6 +49,7 @@ var phrases = map[Part]struct{ before, after string }{
 	EditedUndone:  {before: "edited the change that it undoes"},
 	AskedAgain:    {before: "had it run again"},
 	EditedAnswer:  {before: "edited what an agent was shown whose answer went into it"},
+	SteeredIt:     {before: "told an agent something while it worked on it"},
 }
 
 // Party is a person with a part in a change that keeps them from approving it.
@@ -120,7 +122,7 @@ func (p *Party) readWhy(why string) {
 
 // asked says what somebody did who asked for an earlier task, by orchestrator.Asker.For.
 var asked = map[string]Part{orchestrator.ForFork: AskedBefore, orchestrator.ForRevert: AskedUndone, orchestrator.ForEdit: EditedUndone,
-	orchestrator.ForRetry: AskedAgain, orchestrator.ForAnswer: EditedAnswer}
+	orchestrator.ForRetry: AskedAgain, orchestrator.ForAnswer: EditedAnswer, orchestrator.ForWords: SteeredIt}
 
 // lineage is everybody with a part in r before people are asked: who asked for the task,
 // which for a token is its owner, and for those that it goes on from or undoes; who owns a

@@ -60,6 +60,7 @@ var statuses = map[string]int{
 	orchestrator.CodeExpired:        http.StatusConflict,
 	orchestrator.CodeFourEyes:       http.StatusForbidden,
 	orchestrator.CodeNotAnApprover:  http.StatusForbidden,
+	orchestrator.CodeCannotHear:     http.StatusConflict,
 	orchestrator.CodeUnavailable:    http.StatusServiceUnavailable,
 
 	guard.CodeUnknown: http.StatusConflict, guard.CodeSelf: http.StatusConflict, guard.CodeNotAllowed: http.StatusConflict,

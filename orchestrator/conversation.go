@@ -32,10 +32,12 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 	r.turnOver(t.N)
 	paused, unsure := false, false
 	var over *agent.Failure
+	var unread []agent.PersonMessage
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
 		tx.OnRollback(func(maybe bool) { unsure = unsure || maybe })
 		paused = tx.Task().PausedAt != nil
 		err := r.putTurn(ctx, tx, d, t, kept, bundle)
+		unread = asTold(d.Work.Unread)
 		if unsure && errors.Is(err, ErrExists) {
 			err = nil // the try before was committed after all
 		}
@@ -50,6 +52,7 @@ func (r *run) SaveTurn(ctx context.Context, t agent.Turn, changed bool) error {
 		return err
 	}
 	r.filed(kept)
+	r.nowUnread(unread)
 	r.d.Work.Checkpoint = r.d.Work.Checkpoint.without(t.Children)
 	for _, id := range t.Children {
 		delete(r.back, id)
@@ -76,6 +79,9 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 		d.Work.Refused = nil // the turn has the answers to all hops of the turn before
 	}
 	if err := tx.PutTurn(ctx, d, t); err != nil {
+		return err
+	}
+	if err := hears(ctx, tx, d, t.Messages, t.N); err != nil {
 		return err
 	}
 	if err := tx.Take(ctx, d.ID, t.Children); err != nil {

@@ -114,6 +114,7 @@ type Work struct {
 	Provenance
 	ToLand
 	Rounds
+	Messages
 	Waits
 	Account
 }
@@ -230,6 +231,13 @@ type Rounds struct {
 	// run that begins with none of it is told it again. EarlierLeft older ones are not kept.
 	Earlier     []agent.Earlier `json:"earlier,omitempty"`
 	EarlierLeft int             `json:"earlierLeft,omitempty"`
+}
+
+// Messages are what people said to the agent (Engine.Tell). They outlive its runs: what was not
+// read is told to the next one.
+type Messages struct {
+	Unread []Message `json:"unread,omitempty"` // oldest first
+	Read   []Message `json:"read,omitempty"`   // the newest of what it was told
 }
 
 // Waits is what Waiting waits for.

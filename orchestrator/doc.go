@@ -19,7 +19,7 @@
 // Where things are, in the order in which a task passes them:
 //
 //	task, delegation         what is stored, and the states; transition.go is the only file that sets one
-//	store, errors            what the engine asks of a database and of the gate; the codes of errors
+//	store                    what the engine asks of a database and of the gate; the codes of errors
 //	submit, retry, revise    how tasks begin, and begin anew
 //	guards, budget, hop      what a hop is asked before it is made, what it costs, how it is made
 //	handover, handed         people asked before work goes on; what goes with it
@@ -29,6 +29,7 @@
 //	host, conversation       the engine as a running agent sees it; beside them the files
 //	                         of its model calls and of the tools and context it shares
 //	asks                     what a run asks people before it goes on: calls of tools, questions
+//	messages                 what people say to a run while it works
 //	await, park              waits for children, with and without a process; beside them
 //	                         the file for a program that gives its work away
 //	result, checks           what the attempt changed, and how it comes before people

@@ -273,6 +273,10 @@ func (e *Engine) noticed(ctx context.Context, n event.Notice, wg *sync.WaitGroup
 			} else if !begun[ev.DelegationID] {
 				e.startNow(ctx, Ref{TaskID: n.TaskID, DelegationID: ev.DelegationID}, wg)
 			}
+		case event.MessageSent:
+			if r := e.holding(ev.DelegationID); r != nil {
+				r.wake()
+			}
 		case event.Failed, event.Cancelled:
 			e.recheck(ctx, ev.DelegationID)
 			ended[ev.DelegationID] = true

@@ -54,7 +54,7 @@ type Asker struct {
 	ID   string        `json:"id"`
 	Name string        `json:"name"`
 	Via  origin.Origin `json:"via,omitzero"` // as Task.Via, which names the trigger
-	For  string        `json:"for"`          // ForFork, ForRevert, ForEdit, ForRetry or ForAnswer
+	For  string        `json:"for"`          // one of those below
 }
 
 // What became of an earlier task.
@@ -64,6 +64,7 @@ const (
 	ForEdit   = "edit"   // this undoes what the person wrote into it
 	ForRetry  = "retry"  // this is the same task, which the person had run again
 	ForAnswer = "answer" // the person edited what an agent was shown that answered here
+	ForWords  = "words"  // the person said something to an agent while it worked on this
 )
 
 // union returns a with those of b that are not in it. Neither is changed.
@@ -157,6 +158,11 @@ func (d *Delegation) answeredBy(child *Delegation) {
 	for _, p := range of.Editors {
 		l.Askers = append(l.Askers, Asker{ID: p.ID, Name: p.Name, For: ForAnswer})
 	}
+	for _, p := range of.Askers {
+		if p.For == ForWords {
+			l.Askers = append(l.Askers, p)
+		}
+	}
 	d.Work.Lineage = d.Work.Lineage.With(l)
 }
 
@@ -164,6 +170,15 @@ func (d *Delegation) answeredBy(child *Delegation) {
 func (d *Delegation) askedAgain(t *Task, by people.User) {
 	if by.ID != t.RequesterID {
 		d.Work.Lineage.Askers = union(d.Work.Lineage.Askers, Asker{ID: by.ID, Name: by.Name, For: ForRetry})
+	}
+}
+
+// steeredBy notes that d's agent was told what these people said: they asked for what it makes.
+func (d *Delegation) steeredBy(t *Task, said []Message) {
+	for _, m := range said {
+		if m.ByID != t.RequesterID {
+			d.Work.Lineage.Askers = union(d.Work.Lineage.Askers, Asker{ID: m.ByID, Name: m.From, Via: m.Via, For: ForWords})
+		}
 	}
 }
 

@@ -52,12 +52,13 @@ type run struct {
 	lines    progress
 	deltas   deltas
 	resuming sync.Mutex
-	asking   sync.Mutex      // one at a time asks people
-	waited   map[string]bool // the requests that somebody waits for; replaced under mu
-	filing   sync.Mutex      // one at a time changes or keeps the checkout as a whole
-	joined   Lineage         // who worked on what came into the checkout; guarded by mu
-	contents []content       // of the result's artifacts
-	merged   []string        // children whose changes came into the checkout since it was kept
+	asking   sync.Mutex            // one at a time asks people
+	unread   []agent.PersonMessage // as of the last turn; replaced under mu
+	waited   map[string]bool       // the requests that somebody waits for; replaced under mu
+	filing   sync.Mutex            // one at a time changes or keeps the checkout as a whole
+	joined   Lineage               // who worked on what came into the checkout; guarded by mu
+	contents []content             // of the result's artifacts
+	merged   []string              // children whose changes came into the checkout since it was kept
 	poked    chan struct{}
 	news     news
 
@@ -332,7 +333,8 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
 		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via.String(), Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
-		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source, Session: d.Work.Resume}
+		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source, Session: d.Work.Resume, Told: asTold(d.Work.Read)}
+	r.nowUnread(asTold(d.Work.Unread))
 	if traits.Turns {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -41,6 +42,28 @@ type Message struct {
 	Blocks []Block `json:"blocks"`
 }
 
+// PersonMessage is what a person said to an agent while it works.
+type PersonMessage struct {
+	ID   string    `json:"id"` // msg_…
+	From string    `json:"from"`
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
+}
+
+// Told is it as an agent reads it.
+func (m PersonMessage) Told() string {
+	return fmt.Sprintf("%s says, at %s:\n\n%s", m.From, m.At.UTC().Format("2006-01-02 15:04 UTC"), m.Text)
+}
+
+// ToldAll is several of them as an agent reads them; "" for none.
+func ToldAll(messages []PersonMessage) string {
+	told := make([]string, len(messages))
+	for i, m := range messages {
+		told[i] = m.Told()
+	}
+	return strings.Join(told, "\n\n")
+}
+
 // Calls returns the tool calls of m, in order.
 func (m Message) Calls() []Block {
 	var calls []Block
@@ -76,7 +99,9 @@ type Turn struct {
 	Usage   Usage   `json:"usage"`           // of this turn alone
 	// Children are the delegations whose outcomes this turn carries, as results or as
 	// announcements (P47): they are not given to the run again.
-	Children []string      `json:"children,omitempty"`
+	Children []string `json:"children,omitempty"`
+	// Messages are the ids of what people said that this turn carries; it is not stored with it.
+	Messages []string      `json:"-"`
 	At       time.Time     `json:"at"`
 	Took     time.Duration `json:"took,omitempty"`
 }

@@ -40,6 +40,9 @@ type Traits struct {
 	Planned bool
 	// Texts: it is given what is in its children's artifacts, and not their names alone.
 	Texts bool
+	// Hears says of an agent of the kind whether it is told what people say while it works; nil:
+	// none is.
+	Hears func(Spec) bool
 	// Elsewhere: it works in another system, which hands on in its own way.
 	Elsewhere bool
 }
@@ -72,6 +75,15 @@ type Job struct {
 	RemoteHops   int             // hand-overs between systems that led to the task
 	Source       *Source         // what the task is about elsewhere, nil when nobody said (A8)
 	Session      string          // what KeepSession was told last; "" after start over and after a retry
+	Told         []PersonMessage // what people said to attempts and runs before this one, oldest first
+}
+
+// Recalled is what people said to the runs before, behind the task; "" where nobody did.
+func (j Job) Recalled() string {
+	if len(j.Told) == 0 {
+		return ""
+	}
+	return "\n\n# What people said while it was worked on before\n\n" + ToldAll(j.Told)
 }
 
 // LineComment is a remark on one line of a patch.
@@ -240,6 +252,12 @@ type Host interface {
 	// KeepSession stores how the program finds its own session again, at most 1 kB: a run after
 	// "request changes", and an attempt after a lost one, are given it (Job.Session).
 	KeepSession(ctx context.Context, session string) error
+	// Unread is what people said that the run has not been told, oldest first, as of the last
+	// turn that was stored. The turn that carries it names it (Turn.Messages).
+	Unread(ctx context.Context) ([]PersonMessage, error)
+	// Hear takes what people said that the run has not been told, for kinds that store no turns:
+	// an attempt after this one finds it in Job.Told. With wait it blocks until there is something.
+	Hear(ctx context.Context, wait bool) ([]PersonMessage, error)
 	// Over reports whether the delegation has ended or belongs to the past, so that what its
 	// run started elsewhere is of no use any more. It also answers when the attempt is over:
 	// a run that was lost with its node's lease goes on elsewhere, and is not over.

@@ -54,6 +54,9 @@ type Host struct {
 	begun     []string
 	reports   []agent.Report
 	session   string
+	said      int // messages so far
+	unread    []agent.PersonMessage
+	more      chan struct{} // closed by the next message, where Hear waits for it
 	confined  []agent.Confinement
 	sandboxes []string
 	children  map[string]agent.Child

@@ -28,6 +28,7 @@ func (h *Host) SaveTurn(ctx context.Context, t agent.Turn, _ bool) error {
 	h.turns = append(h.turns, t)
 	h.usage = h.usage.Add(t.Usage)
 	h.order = slices.DeleteFunc(h.order, func(id string) bool { return slices.Contains(t.Children, id) })
+	h.unread = slices.DeleteFunc(slices.Clone(h.unread), func(m agent.PersonMessage) bool { return slices.Contains(t.Messages, m.ID) })
 	h.mu.Unlock()
 	if h.OnSave != nil {
 		return h.OnSave(t)

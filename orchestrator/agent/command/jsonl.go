@@ -39,6 +39,14 @@ type taskLine struct {
 	Channel  string          `json:"channel,omitempty"`  // where the task came from (P15)
 	Chat     string          `json:"chat,omitempty"`
 	Revision int             `json:"revision"` // that the run will make, from 1
+	// Messages are what people said to the runs before.
+	Messages []agent.PersonMessage `json:"messages,omitempty"`
+}
+
+// messageLine is what a person says to the program while it works.
+type messageLine struct {
+	Type string `json:"type"`
+	agent.PersonMessage
 }
 
 // answerLine tells a program how a hop that it asked for ended. Error is null when
@@ -99,7 +107,8 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	var writing sync.WaitGroup
 	writing.Go(d.write)
 	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1), Handover: c.job.Handover, Fallback: c.job.Fallback,
-		Channel: c.job.Channel, Chat: c.job.Chat, Source: c.job.Source})
+		Channel: c.job.Channel, Chat: c.job.Chat, Source: c.job.Source, Messages: c.job.Told})
+	d.open.Go(func() { d.hear(ctx) })
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now
@@ -111,6 +120,22 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 		return agent.Result{}, err
 	}
 	return *d.result, err
+}
+
+// hear tells the program what people say, until it has ended.
+func (d *dialogue) hear(ctx context.Context) {
+	for {
+		said, err := d.host.Hear(ctx, true)
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, agent.ErrStopped) {
+				d.cancel(fmt.Errorf("hear what people say: %w", err))
+			}
+			return
+		}
+		for _, m := range said {
+			d.tell(messageLine{Type: "message", PersonMessage: m})
+		}
+	}
 }
 
 // tell sends one line to the program, unless it is told nothing more.

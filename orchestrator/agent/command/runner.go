@@ -49,7 +49,7 @@ type Options struct {
 }
 
 // Traits are those of this kind.
-var Traits = agent.Traits{Files: true}
+var Traits = agent.Traits{Files: true, Hears: func(s agent.Spec) bool { return s.Protocol != "" }}
 
 // Runner runs agents of kind command. It is safe for concurrent use, starts
 // nothing of its own, and needs no closing.

@@ -104,7 +104,7 @@ func taskText(job agent.Job) string {
 	if job.Fallback != nil && job.Agent.Protocol != "jsonl" {
 		text += "\n\n# " + agent.FallbackHeading + "\n\n" + job.Fallback.Told() + "\n"
 	}
-	if job.Feedback == nil {
+	if text += job.Recalled(); job.Feedback == nil {
 		return text
 	}
 	return text + "\n\n" + job.Feedback.Remarks(true)

@@ -101,12 +101,12 @@ func (c *conversation) run(ctx context.Context) (agent.Outcome, error) {
 
 // ask asks the model for the next message and stores it.
 func (c *conversation) ask(ctx context.Context) error {
-	told, err := c.announce(ctx)
+	told, err := c.news(ctx)
 	if err != nil {
 		return err
 	}
 	if told {
-		return nil // the announcement is a turn of its own; the loop comes back here
+		return nil // the news are a turn of their own; the loop comes back here
 	}
 	if c.misfits() > 1 {
 		return c.badOutput()
@@ -225,9 +225,32 @@ func (c *conversation) conclude(ctx context.Context, last agent.Turn) (agent.Out
 	return c.end(ctx, result)
 }
 
-// end ends the run with a result, unless spawned agents have news or still work.
+// news stores what people said and what spawned agents answered since the last turn, and
+// reports whether there was anything.
+func (c *conversation) news(ctx context.Context) (bool, error) {
+	if heard, err := c.hear(ctx); err != nil || heard {
+		return heard, err
+	}
+	return c.announce(ctx)
+}
+
+// hear stores what people said as the next message.
+func (c *conversation) hear(ctx context.Context) (bool, error) {
+	unread, err := c.host.Unread(ctx)
+	if err != nil || len(unread) == 0 {
+		return false, err
+	}
+	t := agent.Turn{Message: agent.Message{Role: agent.FromUser}}
+	for _, m := range unread {
+		t.Message.Blocks = append(t.Message.Blocks, agent.Block{Type: agent.TextBlock, Text: m.Told()})
+		t.Messages = append(t.Messages, m.ID)
+	}
+	return true, c.save(ctx, t, false)
+}
+
+// end ends the run with a result, unless people or spawned agents have news or still work.
 func (c *conversation) end(ctx context.Context, result *agent.Result) (agent.Outcome, error) {
-	if told, err := c.announce(ctx); err != nil || told {
+	if told, err := c.news(ctx); err != nil || told {
 		return agent.Outcome{}, err
 	}
 	if len(c.spawned) > 0 {

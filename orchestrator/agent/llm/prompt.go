@@ -97,10 +97,11 @@ func snapshot(entries []agent.ContextEntry) string {
 
 // firstMessage is the task, and on a run after "request changes" what was asked for.
 func firstMessage(job agent.Job) string {
+	text := job.Text + job.Recalled()
 	if job.Feedback == nil {
-		return job.Text
+		return text
 	}
-	return job.Text + "\n\n" + strings.TrimRight(job.Feedback.Remarks(true), "\n")
+	return text + "\n\n" + strings.TrimRight(job.Feedback.Remarks(true), "\n")
 }
 
 // nextMessage is what was asked for, in a conversation that goes on. It knows its changes,

@@ -43,7 +43,7 @@ type Settings struct {
 }
 
 // Traits are those of this kind.
-var Traits = agent.Traits{Files: true, Conversation: true, Turns: true, Prompted: true, Timed: true}
+var Traits = agent.Traits{Files: true, Conversation: true, Turns: true, Prompted: true, Timed: true, Hears: func(agent.Spec) bool { return true }}
 
 // Runner runs agents of kind llm. It is safe for concurrent use, keeps nothing between
 // runs, and needs no closing.

@@ -39,6 +39,8 @@ var kinds = []Kind{
 	kind[FailedData](Failed, "✕", heard),
 	kind[CancelledData](Cancelled, "■", heard|acted),
 	kind[MessageCompletedData](MessageCompleted, "·", heard),
+	kind[MessageSentData](MessageSent, "✉", heard|acted),
+	kind[MessageDeliveredData](MessageDelivered, "✉", heard),
 	kind[ToolCalledData](ToolCalled, "·", heard),
 	kind[ToolCompletedData](ToolCompleted, "·", heard),
 	kind[PlanChangedData](PlanChanged, "≡", heard),

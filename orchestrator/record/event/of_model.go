@@ -8,6 +8,8 @@ import (
 // What models say and use, and what agents do with the shared context.
 const (
 	MessageCompleted Type = "message.completed" // a model's turn: text, calls, model, usage
+	MessageSent      Type = "message.sent"      // a person says something to an agent that works
+	MessageDelivered Type = "message.delivered" // the agent was told what people said
 	ToolCalled       Type = "tool.called"       // a program makes a call by itself
 	ToolCompleted    Type = "tool.completed"    // a call has its result
 	PlanChanged      Type = "plan.changed"      // of a program: the whole plan as it is now
@@ -43,6 +45,32 @@ func (d MessageCompletedData) sentence(Event, Words) string {
 		return text + Prefixed(" · ", calls)
 	}
 	return first(calls, Prefixed("stopped: ", d.Stop), "said nothing")
+}
+
+// MessageSentData is what a person said; Agent is whom it is for.
+type MessageSentData struct {
+	ID    string `json:"id"`
+	Agent string `json:"agent"`
+	Via   string `json:"via"`
+	Text  string `json:"text"`
+}
+
+func (d MessageSentData) sentence(Event, Words) string {
+	return "says to " + first(d.Agent, "the agent") + Prefixed(": ", oneOf(d.Text))
+}
+
+// MessageDeliveredData names what was told, by its ids; Turn is the one that carries it, 0
+// for programs.
+type MessageDeliveredData struct {
+	IDs  []string `json:"ids"`
+	Turn int      `json:"turn,omitempty"`
+}
+
+func (d MessageDeliveredData) sentence(Event, Words) string {
+	if len(d.IDs) == 1 {
+		return "reads the message"
+	}
+	return fmt.Sprintf("reads %d messages", len(d.IDs))
 }
 
 type ToolCalledData struct {

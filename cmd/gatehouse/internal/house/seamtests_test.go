@@ -36,7 +36,7 @@ var seamTests = map[string]string{
 	"Job.Text": programsHand, "Job.Feedback": again, "Job.Dir": results, "Job.ScratchDir": programsHand, "Job.Token": results, "Job.URL": results,
 	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn,
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
-	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack, "Job.Session": resumed,
+	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack, "Job.Session": resumed, "Job.Told": "orchestrator TestAProgramHearsWhatPeopleSay",
 
 	"Hop.Ref": killedTurns, "Hop.To": results, "Hop.Capability": routed, "Hop.Text": results, "Hop.Context": oneGoesOn, "Hop.Handover": modelsHand, "Hop.Spawn": spawned, "Hop.Again": "orchestrator TestASpawnIsRememberedForAWhile",
 	"Hop.Budget": "orchestrator TestFiftyHopsAtTheSameMoment", "Hop.Round": results, "Hop.Final": programsHand,
@@ -55,6 +55,7 @@ var seamTests = map[string]string{
 	"Host.Checks": "orchestrator TestRandomModels", "Host.Apply": "orchestrator TestRandomModels", "Host.Reserve": calls, "Host.Remaining": calls, "Host.Over": killedThere,
 	"Host.Ask": "cmd/gatehouse TestACallIsApprovedFromTheCommandLine", "Host.Consult": "cmd/gatehouse TestAnAnalysisHasNoToolThatChangesAnything", "Host.Proceed": "orchestrator/agent/llm TestACallThatPeopleAreAskedAbout",
 	"Host.Report": "orchestrator TestWhatAProgramReportsIsStored", "Host.KeepSession": resumed,
+	"Host.Unread": "orchestrator TestATurnCarriesWhatPeopleSaid", "Host.Hear": "orchestrator TestAProgramHearsWhatPeopleSay",
 }
 
 // TestEverySeamHasItsTest: whoever adds a field or a method names the test that notices

@@ -273,9 +273,14 @@ type turn struct {
 	} `json:"usage"`
 }
 
-// turns gives the task and, as long as people said no with words, those words.
+// turns gives the task and then, as long as people said something, or no with words, those words.
 func (t *Dialogue) turns(text string) error {
-	for range maxPrompts {
+	heard, err := t.heard()
+	if err != nil {
+		return err
+	}
+	text = join(text, heard)
+	for refused := 0; refused < maxPrompts; {
 		end, err := t.prompt(text)
 		if err != nil {
 			return err
@@ -284,12 +289,31 @@ func (t *Dialogue) turns(text string) error {
 		if err := t.settle(end); err != nil {
 			return err
 		}
-		text = t.untold()
-		if text == "" {
+		if text = t.untold(); text != "" {
+			refused++
+		}
+		if heard, err = t.heard(); err != nil {
+			return err
+		}
+		if text = join(text, heard); text == "" {
 			return cmp.Or(t.gate(), t.stopped(end.StopReason))
 		}
 	}
 	return agent.Fail(agent.CodeLoop, "%s was told %d times why its calls were not made, and made others that were not either. Look at what it is allowed, and word the task otherwise.", t.Program, maxPrompts)
+}
+
+// heard is what people said meanwhile.
+func (t *Dialogue) heard() (string, error) {
+	said, err := t.Host.Hear(t.ctx, false)
+	return agent.ToldAll(said), err
+}
+
+// join is two texts that belong to one prompt.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
 }
 
 // prompt is one turn. When the run ends in the middle of it the program is told.

@@ -1,0 +1,213 @@
+package orchestrator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/each"
+	"gatehouse/orchestrator/mask"
+	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
+)
+
+// MessagePrefix begins the ids of messages.
+const MessagePrefix = "msg_"
+
+// The limits of what is said to one delegation. It stands in its row.
+const (
+	MaxMessage   = 8 << 10 // bytes of one message
+	maxUnread    = 20
+	maxRead      = 200 // of what was told, the newest are told again to a run that begins anew
+	maxReadBytes = 64 << 10
+)
+
+// Message is what a person said to a delegation's agent.
+type Message struct {
+	agent.PersonMessage
+	ByID   string        `json:"by"` // usr_…
+	Via    origin.Origin `json:"via,omitzero"`
+	Key    string        `json:"key,omitempty"`     // the sender's idempotency key
+	ReadAt *time.Time    `json:"read_at,omitempty"` // when the agent was told; nil where it was not
+}
+
+// Words is what Tell is asked to tell.
+type Words struct {
+	Text string
+	Key  string // the same key of the same person is the same message; "" for none
+	By   people.User
+	Via  origin.Origin
+}
+
+// Tell leaves a message for the agent of a delegation, or of a task's root, which is told it
+// before its next turn. It is refused where the agent has ended, waits for its change to be
+// approved, or cannot hear. A key that was used before answers with its message.
+func (e *Engine) Tell(ctx context.Context, id string, w Words) (Message, Delegation, error) {
+	text := strings.TrimSpace(strings.ToValidUTF8(w.Text, "\uFFFD"))
+	switch {
+	case text == "" || strings.ContainsRune(text, 0):
+		return Message{}, Delegation{}, Errorf(CodeBadRequest, "The message has no text that can be told. Write what the agent should know.")
+	case len(text) > MaxMessage:
+		return Message{}, Delegation{}, Errorf(CodeBadRequest, "The message has %d bytes; %d is the limit. Say it shorter, or put it into a file of the repository.", len(text), MaxMessage)
+	case utf8.RuneCountInString(w.Key) > 200:
+		return Message{}, Delegation{}, Errorf(CodeBadRequest, "The key has more than 200 characters. Use a shorter one.")
+	}
+	d, err := e.lookUp(ctx, id)
+	if err != nil {
+		return Message{}, Delegation{}, err
+	}
+	said := Message{PersonMessage: agent.PersonMessage{From: w.By.Name, Text: mask.Text(text)}, ByID: w.By.ID, Via: w.Via, Key: w.Key}
+	err = e.inRow(ctx, d.TaskID, d.ID, func(tx Tx, row *Delegation) error {
+		d = *row
+		if was := row.Work.Messages.keyed(said); was != nil {
+			if was.Text != said.Text {
+				return Errorf(CodeKeyReused, "The key %q was used for another message, %s. Use a new key for a new message.", w.Key, was.ID)
+			}
+			said = *was
+			return nil
+		}
+		if err := e.Hearing(row); err != nil {
+			return err
+		}
+		said.ID, said.At = NewID(MessagePrefix, tx.Now()), tx.Now()
+		row.Work.Unread = append(row.Work.Unread, said)
+		if err := save(ctx, tx, row); err != nil {
+			return err
+		}
+		return tx.Append(ctx, event.Of(row.ID, w.By.Name, event.MessageSentData{ID: said.ID, Agent: row.To, Via: w.Via.String(), Text: cut(said.Text)}))
+	})
+	return said, d, err
+}
+
+// Said is all that is kept of what people said, oldest first.
+func (m *Messages) Said() []Message { return slices.Concat(m.Read, m.Unread) }
+
+// keyed finds what the same person said under the same key; nil where that is nothing.
+func (m *Messages) keyed(said Message) *Message {
+	for _, o := range m.Said() {
+		if said.Key != "" && o.Key == said.Key && o.ByID == said.ByID {
+			return &o
+		}
+	}
+	return nil
+}
+
+// Hearing says why nothing can be said to d's agent now; nil where it can.
+func (e *Engine) Hearing(d *Delegation) error {
+	switch {
+	case d.State.Ended():
+		return Errorf(CodeEnded, "This has ended already, as %s, so %s hears nothing any more. Send a new task.", stateWords(d.State), d.To)
+	case d.State == AwaitingApproval && d.StartedAt == nil:
+		return Errorf(CodeConflict, "People are asked before this is handed to %s, which has not begun. Say it when they have decided.", d.To)
+	case d.State == AwaitingApproval:
+		return Errorf(CodeConflict, "%s is done, and its change waits for approval. Request changes instead: it reads what you write there.", d.To)
+	case d.State == Checking || d.State == Landing:
+		return Errorf(CodeConflict, "%s is done, and its change is %s. Request changes when it waits for approval, or send a new task.", d.To, stateWords(d.State))
+	case d.Work.HandedTo != "":
+		return Errorf(CodeCannotHear, "%s handed its work over and hears nothing any more. Say it to the agent that works on it now.", d.To)
+	}
+	spec, known := e.Config().Agents.Get(d.To)
+	if hears := e.traits(spec).Hears; !known || d.Work.Reverts != "" || hears == nil || !hears(spec) {
+		return Errorf(CodeCannotHear, "%s cannot hear while it works: it was given its task at the start. Cancel it and send a new task, or wait for its end and request changes.", d.To)
+	}
+	if n := len(d.Work.Unread); n >= maxUnread {
+		return Errorf(CodeConflict, "%s has %d messages that it has not read, which is the limit. Wait until it reads them, or cancel it.", d.To, n)
+	}
+	return nil
+}
+
+// hears notes that d's agent is told these messages, by a turn or, where that is 0, at once.
+func hears(ctx context.Context, tx Tx, d *Delegation, ids []string, turn int) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	m := &d.Work.Messages
+	var now []Message
+	m.Unread = slices.DeleteFunc(slices.Clone(m.Unread), func(o Message) bool {
+		if !slices.Contains(ids, o.ID) {
+			return false
+		}
+		o.ReadAt = new(tx.Now())
+		now = append(now, o)
+		return true
+	})
+	if len(now) != len(ids) {
+		return Errorf(CodeConflict, "Of %d messages %d were told before.", len(ids), len(ids)-len(now))
+	}
+	m.Read = newest(append(slices.Clip(m.Read), now...))
+	d.steeredBy(tx.Task(), now)
+	return tx.Append(ctx, event.Of(d.ID, d.To, event.MessageDeliveredData{IDs: ids, Turn: turn}))
+}
+
+// newest are the last messages that a row has room for.
+func newest(all []Message) []Message {
+	from, size := len(all), 0
+	for from > 0 && len(all)-from < maxRead && size+len(all[from-1].Text) <= maxReadBytes {
+		from--
+		size += len(all[from].Text)
+	}
+	return all[from:]
+}
+
+// asTold are messages as agents are given them.
+func asTold(all []Message) []agent.PersonMessage {
+	return each.Of(all, func(m Message) agent.PersonMessage { return m.PersonMessage })
+}
+
+// Unread is what people said that no turn has carried; see agent.Host.
+func (r *run) Unread(context.Context) ([]agent.PersonMessage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unread, nil
+}
+
+func (r *run) nowUnread(all []agent.PersonMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unread = all
+}
+
+// Hear takes what people said; see agent.Host.
+func (r *run) Hear(ctx context.Context, wait bool) ([]agent.PersonMessage, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if err := r.live(); err != nil {
+			return nil, err
+		}
+		poked := r.pokes() // before the row is looked at, so that no poke is missed
+		said, err := r.hearNow(ctx)
+		if err != nil && !transient(err) || len(said) > 0 || !wait {
+			return said, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-r.ctx.Done():
+			return nil, agent.ErrStopped
+		case <-poked:
+		case <-tick.C:
+		}
+	}
+}
+
+// hearNow takes what is unread. It looks without a lock first: mostly there is nothing.
+func (r *run) hearNow(ctx context.Context) ([]agent.PersonMessage, error) {
+	d, err := r.e.Store.Delegation(ctx, r.id)
+	if err != nil || len(d.Work.Unread) == 0 {
+		return nil, err
+	}
+	var now []agent.PersonMessage
+	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+		now = asTold(d.Work.Unread)
+		if err := hears(ctx, tx, d, each.Of(now, func(m agent.PersonMessage) string { return m.ID }), 0); err != nil {
+			return err
+		}
+		return save(ctx, tx, d)
+	})
+	return now, err
+}
