@@ -40,6 +40,9 @@ type Engine interface {
 	Unpause(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	// Fork makes a task that goes on from a turn of a conversation.
 	Fork(ctx context.Context, f orchestrator.Fork) (orchestrator.Task, orchestrator.Delegation, error)
+	// Tell leaves a message for an agent while it works; Hearing says why none can be left.
+	Tell(ctx context.Context, id string, w orchestrator.Words) (orchestrator.Message, orchestrator.Delegation, error)
+	Hearing(d *orchestrator.Delegation) error
 	// LandAgain tries a landing again that is held up, and nothing else.
 	LandAgain(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	// Artifact is the content of an artifact of a delegation's result.

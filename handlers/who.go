@@ -62,3 +62,19 @@ func NotFound(what, id string) error {
 func (w Caller) SeesStream(taskID string) bool {
 	return w.Sees(taskID) && (taskID != event.System || w.Has(people.AuditRead))
 }
+
+// MayTell refuses who may say nothing to the agents of a task: it is told by whoever asked for
+// it, and by who may cancel it.
+func MayTell(ctx context.Context, tasks Reader, who Caller, d orchestrator.Delegation) error {
+	if who.Run == nil && who.Has(people.DelegationsControl) {
+		return nil
+	}
+	t, err := tasks.Task(ctx, d.TaskID)
+	if err != nil {
+		return err
+	}
+	if who.Run != nil || who.User.ID == "" || t.RequesterID != who.User.ID {
+		return orchestrator.Errorf(orchestrator.CodeForbidden, "%s asked for this task, so only they and who may control tasks say something to its agents. Ask one of them.", t.Requester)
+	}
+	return nil
+}

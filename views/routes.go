@@ -26,6 +26,9 @@ func PauseHref(id string) string { return DelegationHref(id) + "/pause" }
 // ResumeHref takes the POST that lets it go on.
 func ResumeHref(id string) string { return DelegationHref(id) + "/resume" }
 
+// TellHref takes the POST that says something to an agent.
+func TellHref(id string) string { return DelegationHref(id) + "/messages" }
+
 // ForkHref takes the POST that makes a task of a turn.
 func ForkHref(id string) string { return DelegationHref(id) + "/fork" }
 

@@ -38,7 +38,7 @@ const (
 // allowed are the rights that routes ask for, by short names.
 type allowed struct {
 	anyone, read, control, see, decide, talk, send, undo, land, know, write     []handlers.Right
-	own, answer, audit, hold, look, run, follow, person, admin, browser, keeper []handlers.Right
+	own, tell, answer, audit, hold, look, run, follow, person, admin, browser, keeper []handlers.Right
 }
 
 func rights() allowed {
@@ -49,7 +49,7 @@ func rights() allowed {
 		read: may(handlers.DelegationsRead), control: may(handlers.DelegationsControl), send: may(handlers.TasksWrite),
 		see: may(handlers.ApprovalsRead), decide: may(handlers.ApprovalsDecide),
 		talk: may(handlers.TasksWrite, handlers.ApprovalsDecide), undo: may(handlers.ApprovalsDecide, handlers.TasksWrite),
-		own: may(handlers.ApprovalsRead, handlers.TasksWrite), answer: may(handlers.ApprovalsDecide, handlers.TasksWrite),
+		own: may(handlers.ApprovalsRead, handlers.TasksWrite), answer: may(handlers.ApprovalsDecide, handlers.TasksWrite), tell: may(handlers.DelegationsControl, handlers.TasksWrite),
 		land: may(handlers.DelegationsControl, handlers.ApprovalsDecide), follow: may(handlers.DelegationsRead, handlers.TasksWrite),
 		know: may(handlers.ContextRead), write: may(handlers.ContextWrite),
 		audit: may(handlers.AuditRead), hold: may(handlers.AuditHold), look: may(handlers.TasksWrite, handlers.AuditRead),
@@ -97,6 +97,7 @@ func taskPages(p *task.Pages, in allowed) []route {
 		{post, "/delegations/:id/pause", p.Pause, in.control},
 		{post, "/delegations/:id/resume", p.Resume, in.control},
 		{post, "/delegations/:id/fork", p.Fork, in.control},
+		{post, "/delegations/:id/messages", p.Tell, in.tell},
 		{post, "/grants/:id/revoke", p.Revoke, in.answer},
 		{get, "/delegations/:id/artifacts/:n", p.Artifact, in.read},
 		{get, "/delegations/:id/flow", p.Flow, in.read},
@@ -230,6 +231,8 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{post, v1 + "/delegations/:id/pause", a.Pause, in.control},
 		{post, v1 + "/delegations/:id/resume", a.Resume, in.control},
 		{post, v1 + "/delegations/:id/fork", a.Fork, in.control},
+		{post, v1 + "/delegations/:id/messages", a.Tell, in.tell},
+		{get, v1 + "/delegations/:id/messages", a.Messages, in.read},
 		{get, v1 + "/delegations/:id/events", either(st.Task, a.TaskEvents), in.read},
 		{get, v1 + "/delegations/:id/turns", a.Turns, in.read},
 		{get, v1 + "/delegations/:id/artifacts/*", a.Artifact, in.read},

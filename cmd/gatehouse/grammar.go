@@ -30,6 +30,7 @@ type CLI struct {
 	Retry  cli.RetryCmd  `cmd:"" help:"Run a failed one again."`
 	Pause  cli.PauseCmd  `cmd:"" help:"Hold a task: nothing of it is begun any more."`
 	Resume cli.ResumeCmd `cmd:"" help:"Let a paused task go on."`
+	Tell   cli.TellCmd   `cmd:"" help:"Say something to an agent while it works."`
 	Fork   cli.ForkCmd   `cmd:"" help:"Make a task that goes on from a turn of a model."`
 
 	Delegate cli.DelegateCmd `cmd:"" help:"Inside a run: hand work on and print the answer."`

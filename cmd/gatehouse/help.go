@@ -37,6 +37,7 @@ var written = map[string][2]string{
 	"retry":               {`gatehouse retry 7f3k9q`, `gatehouse retry 7f3k9q && gatehouse wait 7f3k9q`},
 	"pause":               {`gatehouse pause 7f3k9q`, `gatehouse pause 7f3k9q --json`},
 	"resume":              {`gatehouse resume 7f3k9q`, `gatehouse resume 7f3k9q && gatehouse wait 7f3k9q`},
+	"tell":                {`gatehouse tell 7f3k9q "Keep the old name as an alias"`, `git diff | gatehouse tell 7f3k9q -`},
 	"fork":                {`gatehouse fork 7f3k9q`, `gatehouse fork 7f3k9q --turn 4`},
 	"permit":              {`gatehouse permit --tool Bash --input '{"command":"npm publish"}'`, `gatehouse permit --tool deploy --server ops --input '{"to":"prod"}' && ./deploy prod`},
 	"ask":                 {`gatehouse ask "Which colour?" --choice red --choice blue`, `gatehouse ask --to maintainers "May the old endpoint go?"`},

@@ -20,7 +20,9 @@ const maxStory = 5000
 
 // Delegation answers GET /delegations/{id}: the tree of a task with the named delegation
 // selected. A failed task that is named by its own id opens where it failed.
-func (p *Pages) Delegation(c echo.Context) error {
+func (p *Pages) Delegation(c echo.Context) error { return p.delegation(c, http.StatusOK, view.Tell{}) }
+
+func (p *Pages) delegation(c echo.Context, status int, typed view.Tell) error {
 	f, err := p.Begin(c, views.SectionDelegations, "")
 	if err != nil {
 		return err
@@ -66,10 +68,13 @@ func (p *Pages) Delegation(c echo.Context) error {
 	if err := p.forkable(f, &page, d); err != nil {
 		return err
 	}
+	if err := p.messages(f, &page, d, typed); err != nil {
+		return err
+	}
 	if err := p.taskTab(c, f, &page, d, t, tr); err != nil {
 		return err
 	}
-	return handlers.Render(c, http.StatusOK, view.Delegation(page))
+	return handlers.Render(c, status, view.Delegation(page))
 }
 
 // forkable counts the turns of a model's conversation that this person may fork at.

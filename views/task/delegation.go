@@ -46,7 +46,10 @@ type DelegationPage struct {
 	CanRetry   bool
 	CanPause   bool
 	CanResume  bool
-	Turns      int // of the conversation that may be forked; 0 for none
+	CanTell    bool      // something may be said to the selected agent
+	Tell       Tell      // what was refused of it
+	Messages   []Message // what people said to it, oldest first
+	Turns      int       // of the conversation that may be forked; 0 for none
 
 	Tab      Tab
 	Tree     []TreeRow  // what this page has of the tree

@@ -109,6 +109,11 @@ func (c *Client) Fork(ctx context.Context, id string, turn int) (Answer[wire.Sub
 	return ask[wire.Submitted](ctx, c, http.MethodPost, path("delegations", id, "fork"), nil, wire.Fork{Turn: turn})
 }
 
+// Tell leaves a message for an agent that works.
+func (c *Client) Tell(ctx context.Context, id string, w wire.Words) (Answer[wire.Message], error) {
+	return ask[wire.Message](ctx, c, http.MethodPost, path("delegations", id, "messages"), nil, w)
+}
+
 // Retry runs what failed again.
 func (c *Client) Retry(ctx context.Context, id string) (Answer[wire.Delegation], error) {
 	return ask[wire.Delegation](ctx, c, http.MethodPost, path("delegations", id, "retry"), nil, nil)

@@ -126,6 +126,30 @@ type Fork struct {
 	Turn int `json:"turn"`
 }
 
+// Words is the body of POST /delegations/{id}/messages: what its agent is told while it works.
+type Words struct {
+	Text string `json:"text"`
+	Key  string `json:"key,omitempty"` // the same key again is the same message
+}
+
+// Message is what a person said to an agent: queued until the agent was told, then delivered.
+type Message struct {
+	ID           string     `json:"id"`
+	DelegationID string     `json:"delegation_id"`
+	Agent        string     `json:"agent"`
+	State        string     `json:"state"`
+	From         string     `json:"from"`
+	Via          string     `json:"via"`
+	Text         string     `json:"text"`
+	At           time.Time  `json:"at"`
+	DeliveredAt  *time.Time `json:"delivered_at"`
+}
+
+// Messages is a list of them, oldest first. Of those that were delivered the newest are kept.
+type Messages struct {
+	Items []Message `json:"items"`
+}
+
 // Stop is the body of POST /delegations/cancel. With DryRun nothing is stopped and the answer counts what would be.
 // Until, as such an answer gave it, leaves what is younger: the same call again stops nothing more.
 type Stop struct {
