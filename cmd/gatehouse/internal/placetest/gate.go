@@ -109,8 +109,14 @@ func (n *Node) Page(c *http.Client, path string) string {
 // Say posts a verdict by a plain form, with every tick; at is /approvals/ or /chat/approvals/.
 func (n *Node) Say(c *http.Client, at string, r approval.Request, verdict, comment string) (int, string) {
 	n.Helper()
-	res, err := c.PostForm(n.URL+at+r.ID+"/decision", url.Values{"verdict": {verdict}, "digest": {r.Revision.Digest}, "revision": {strconv.Itoa(r.Revision.N)},
+	return n.Post(c, at+r.ID+"/decision", url.Values{"verdict": {verdict}, "digest": {r.Revision.Digest}, "revision": {strconv.Itoa(r.Revision.N)},
 		"comment": {comment}, "tick": append(approval.Ticks(r), approval.TickUnviewed)})
+}
+
+// Post sends a plain form and returns the page that the browser ends on.
+func (n *Node) Post(c *http.Client, path string, form url.Values) (int, string) {
+	n.Helper()
+	res, err := c.PostForm(n.URL+path, form)
 	n.Must(err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
