@@ -62,7 +62,7 @@ func (e *Engine) checkRevision(r *run, digest string) error {
 	p := Proposal{
 		Repository: repo.Name, Deliver: deliver(repo), Base: base,
 		Tree: w.Tree, Branch: w.AgentBranch, Commit: w.TreeCommit, Bundle: w.TreeBundle, Digest: digest, Agent: d.To,
-		Review: review, Checks: checks, Notes: notes(repo, d.Lineage(), checks), Sandbox: w.Sandbox, Lineage: d.Lineage(),
+		Review: review, Checks: checks, Notes: notes(repo, d, checks), Sandbox: w.Sandbox, Lineage: d.Lineage(),
 	}
 	if d.Result != nil {
 		p.Text = d.Result.Text
@@ -80,9 +80,12 @@ func (e *Engine) checkRevision(r *run, digest string) error {
 }
 
 // notes are remarks that do not make a request careful.
-func notes(repo Repository, l Lineage, checks []Check) []patch.Note {
+func notes(repo Repository, d Delegation, checks []Check) []patch.Note {
 	var notes []patch.Note
-	if n := unconfined(l); n != nil {
+	if n := unconfined(d.Lineage()); n != nil {
+		notes = append(notes, *n)
+	}
+	if n := d.tooLate(); n != nil {
 		notes = append(notes, *n)
 	}
 	if len(checks) == 0 {

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +12,10 @@ import (
 	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
+	"gatehouse/orchestrator/textcut"
 )
 
 // MessagePrefix begins the ids of messages.
@@ -94,6 +97,21 @@ func (m *Messages) keyed(said Message) *Message {
 		}
 	}
 	return nil
+}
+
+// shownUnread is how much of a message a note repeats, in characters.
+const shownUnread = 300
+
+// tooLate is the note on a change whose agent had ended before it read all that people said;
+// nil where it did. A run after "request changes" is told it.
+func (d *Delegation) tooLate() *patch.Note {
+	if len(d.Work.Unread) == 0 {
+		return nil
+	}
+	said := each.Of(d.Work.Unread, func(m Message) string {
+		return fmt.Sprintf("%s: %q", m.From, textcut.Characters(m.Text, shownUnread))
+	})
+	return &patch.Note{Code: "unread", Text: d.To + " had ended before it read this; if you request changes, it is told it, too. " + strings.Join(said, " · ")}
 }
 
 // Hearing says why nothing can be said to d's agent now; nil where it can.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
@@ -210,6 +212,50 @@ func TestSayingHasLimits(t *testing.T) {
 		}
 		if _, err := w.say(w.ann, "dlg_01kb0000000000000000000000", "hello", ""); !errors.Is(err, orchestrator.ErrNotFound) {
 			t.Errorf("said to nobody: %v", err)
+		}
+	})
+}
+
+// What comes too late for a run stands on its request, and a run after "request changes" is
+// told it before anything else.
+func TestWhatCameTooLateIsToldToTheNextRun(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "coder", Repository: "app", Protocol: "jsonl"})
+		begun, let := make(chan struct{}), make(chan struct{})
+		w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			if job.Revision > 1 {
+				said, err := host.Hear(ctx, false)
+				return agenttest.Done(heard(said)), errors.Join(err, writeFile(job.Dir, "new.txt", "two"))
+			}
+			close(begun)
+			select {
+			case <-ctx.Done():
+			case <-let:
+			}
+			return agenttest.Done("one"), writeFile(job.Dir, "new.txt", "one")
+		})
+		w.start()
+		root := w.send("coder", "write it")
+		<-begun
+		if _, err := w.say(w.ann, root.ID, "in French", ""); err != nil {
+			t.Fatal(err)
+		}
+		close(let)
+		r := w.request(root.TaskID, 1)
+		if n := r.Revision.Notes; !slices.ContainsFunc(n, func(n patch.Note) bool { return n.Code == "unread" && strings.Contains(n.Text, `ann: "in French"`) }) {
+			t.Errorf("the request's notes are %+v", n)
+		}
+		if _, err := w.decide(r, approval.RequestChanges, "Shorter."); err != nil {
+			t.Fatal(err)
+		}
+		r = w.request(root.TaskID, 2)
+		if d := w.delegation(root.ID); d.Result == nil || d.Result.Text != "ann: in French" || len(d.Work.Unread) != 0 {
+			t.Errorf("the next run answers %+v", d.Result)
+		}
+		for _, n := range r.Revision.Notes {
+			if n.Code == "unread" {
+				t.Errorf("still unread: %+v", n)
+			}
 		}
 	})
 }

@@ -48,6 +48,7 @@ var warningNames = map[string]string{
 	"rule_not_applied": "A rule could not pass this",
 	"rule_of_agent":    "Another agent's rule holds",
 	"asked_again":      "Asked again",
+	"unread":           "Said too late for it",
 	"may_have_run":     "May have run before",
 }
 

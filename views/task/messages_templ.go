@@ -90,7 +90,7 @@ func messages(p DelegationPage) templ.Component {
 				}
 			}
 			if p.unread() > 0 && !p.CanTell {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p class=\"tell-note\">It had ended before it read all of this. Whoever requests changes can repeat it there; a run of its that follows is told, too.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p class=\"tell-note\">It had ended before it read all of this. If it works on this again, it is told then.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
