@@ -35,6 +35,7 @@
 //	{"type":"delegate","to":"reviewer","text":"…","ref":"r1"}     hands on; several may be open at once
 //	{"type":"result","ref":"r1","state":"completed","text":"…","usage":{…},"error":null}   read: the answer to a delegate;
 //	                                                              commit and pushed where its change landed, or on which branch it waits
+//	{"type":"message","id":"msg_…","from":"ann","text":"…","at":"…"}  read: what a person says meanwhile; skip it where it does not matter
 //	{"type":"spawn","to":"helper","text":"…","ref":"s1"}          hands on without waiting
 //	{"type":"spawned","ref":"s1","id":"dlg_…","to":"helper"}      read: at once; a result follows when it has ended
 //	{"type":"wait"}                                               until all that was spawned has ended: no slot is held
