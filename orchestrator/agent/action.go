@@ -50,10 +50,7 @@ func (a Action) Shown() string {
 		var text string
 		switch {
 		case json.Unmarshal(f.value, &text) != nil:
-			var pretty bytes.Buffer
-			if json.Indent(&pretty, f.value, "", "  ") == nil {
-				text = pretty.String()
-			}
+			text = spelledOut(f.value)
 			fallthrough
 		case strings.ContainsAny(text, "\n\r") || text == "":
 			b.WriteString("\n" + quoteMark + strings.NewReplacer("\r\n", "\n"+quoteMark, "\n", "\n"+quoteMark).Replace(text) + "\n")
@@ -65,6 +62,25 @@ func (a Action) Shown() string {
 		return "(no input)\n"
 	}
 	return b.String()
+}
+
+// spelledOut is a value that is no text, with its texts as they read: no letter is hidden behind
+// its number.
+func spelledOut(raw json.RawMessage) string {
+	var value any
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.UseNumber()
+	if in.Decode(&value) != nil {
+		return string(raw)
+	}
+	var pretty strings.Builder
+	out := json.NewEncoder(&pretty)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if out.Encode(value) != nil {
+		return string(raw)
+	}
+	return strings.TrimSpace(pretty.String())
 }
 
 // oneName is a field's name as it can stand before a colon in one line.

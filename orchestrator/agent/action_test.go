@@ -67,9 +67,9 @@ func TestScopeOfAYes(t *testing.T) {
 
 // No value can pass for a field of its own, and nothing is left out.
 func TestAnInputIsShownWhole(t *testing.T) {
-	a := call("Bash", `{"command":"echo a\ncommand: ls","n":3,"deep":{"x":["y"]},"a\nb":"c","":""}`)
+	a := call("Bash", `{"command":"echo a\ncommand: ls","n":3,"deep":{"x":["\u0079 <b>"]},"a\nb":"c","":""}`)
 	shown := a.Shown()
-	for _, line := range []string{"command:", "│ echo a", "│ command: ls", "│ 3", `│   "x": [`, `"a\nb": c`, `"":`} {
+	for _, line := range []string{"command:", "│ echo a", "│ command: ls", "│ 3", `│   "x": [`, `│     "y <b>"`, `"a\nb": c`, `"":`} {
 		if !strings.Contains("\n"+shown, "\n"+line) {
 			t.Errorf("no line %q in:\n%s", line, shown)
 		}
