@@ -89,30 +89,6 @@ func (a asks) Rule(now time.Time, t *orchestrator.Task, d *orchestrator.Delegati
 	return orchestrator.ActionRule{Name: ruling.Rule.Name, Asks: asked, Deny: ruling.Deny}
 }
 
-// Use takes a grant that covers the call, of a person who may still decide.
-func (a asks) Use(ctx context.Context, tx orchestrator.Tx, d *orchestrator.Delegation, call agent.Action) (string, error) {
-	t, ok := tx.(Tx)
-	if !ok {
-		return "", errForeignTx
-	}
-	grants, err := t.Grants(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, g := range grants {
-		if !g.holds(d, call) || slices.ContainsFunc(g.By, func(by Granter) bool { return !a.e.decides(by.UserID) }) {
-			continue
-		}
-		g.Uses++
-		g.UsedAt = new(t.Now())
-		if err := t.SaveGrant(ctx, g); err != nil {
-			return "", err
-		}
-		return g.names(), t.Append(ctx, event.Of(d.ID, d.To, event.GrantUsedData{GrantID: g.ID, Tool: call.Tool, Brief: mask.Text(call.Brief()), By: g.names(), Uses: g.Uses}))
-	}
-	return "", nil
-}
-
 // Put stores what a run asks, in the transaction that makes it wait.
 func (a asks) Put(ctx context.Context, tx orchestrator.Tx, d *orchestrator.Delegation, id string, ask agent.Ask, first bool) error {
 	t, ok := tx.(Tx)

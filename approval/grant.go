@@ -1,14 +1,17 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/each"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/record/event"
 )
@@ -32,6 +35,7 @@ type Grant struct {
 type Granter struct {
 	UserID string `json:"user_id"`
 	User   string `json:"user"`
+	ForID  string `json:"for_id,omitempty"` // whom they stood in for
 }
 
 func (g Grant) names() string {
@@ -43,9 +47,70 @@ func (g Grant) holds(d *orchestrator.Delegation, call agent.Action) bool {
 	return g.RevokedAt == nil && g.Agent == d.To && g.TaskID == d.TaskID && g.Scope.Covers(call)
 }
 
-// decides reports whether somebody may decide at all, as they are now.
-func (e Electorate) decides(userID string) bool {
-	return slices.ContainsFunc(e.users, func(u people.User) bool { return u.ID == userID && Approves(u) })
+// satisfies reports whether those who gave the grant may decide as they are now, and as many of
+// them as the rule asks for are those that it asks. What one approver allowed for the rest of a
+// task is no yes where a rule wants to hear two, or somebody else.
+func (g Grant) satisfies(e Electorate, rule policy.Rule) bool {
+	heard := 0
+	for _, by := range g.By {
+		if !Approves(e.known(by.UserID)) {
+			return false
+		}
+		if e.votes(e.known(cmp.Or(by.ForID, by.UserID)), Request{Rule: rule}) {
+			heard++
+		}
+	}
+	return heard >= max(rule.Need, 1)
+}
+
+// Use takes a grant that covers the call, and that satisfies the rule which holds for it.
+func (a asks) Use(ctx context.Context, tx orchestrator.Tx, d *orchestrator.Delegation, call agent.Action, again bool) (string, error) {
+	t, ok := tx.(Tx)
+	if !ok {
+		return "", errForeignTx
+	}
+	grants, err := t.Grants(ctx)
+	if err != nil || len(grants) == 0 {
+		return "", err
+	}
+	ruling, _ := a.c.actionRuling(tx.Now(), tx.Task(), d, call, true) // it is asked about
+	for _, g := range grants {
+		if ruling.Deny || !g.holds(d, call) || !g.satisfies(a.e, ruling.Rule) {
+			continue
+		}
+		if again {
+			return g.names(), nil
+		}
+		g.Uses++
+		g.UsedAt = new(t.Now())
+		if err := t.SaveGrant(ctx, g); err != nil {
+			return "", err
+		}
+		return g.names(), t.Append(ctx, event.Of(d.ID, d.To, event.GrantUsedData{GrantID: g.ID, Tool: call.Tool, Brief: mask.Text(call.Brief()), By: g.names(), Uses: g.Uses}))
+	}
+	return "", nil
+}
+
+// Stand asks again about a call whose yeses have become too few, before it is made: who gave
+// them has lost the right since.
+func (a asks) Stand(ctx context.Context, tx orchestrator.Tx, d *orchestrator.Delegation, requestID string) error {
+	t, ok := tx.(Tx)
+	if !ok {
+		return errForeignTx
+	}
+	r, err := t.Request(ctx, requestID)
+	if err != nil || r.State != Approved {
+		return err
+	}
+	e := a.e.at(tx.Now(), a.c.Location)
+	if len(e.yes(*r)) >= r.Rule.Need {
+		return nil
+	}
+	tx.OnCommit(a.g.look)
+	if err := reopen(ctx, t, a.c, r, e); err != nil {
+		return err
+	}
+	return r.subject().recall(ctx, t, r, d)
 }
 
 // ForTask reports whether r is a call that was approved for the rest of its task: every yes
@@ -63,7 +128,7 @@ func grant(ctx context.Context, tx Tx, r *Request) error {
 	}
 	scope, _ := r.Scope()
 	g := Grant{ID: orchestrator.NewID(orchestrator.GrantPrefix, tx.Now()), TaskID: r.TaskID, Agent: r.Agent, Scope: scope, RequestID: r.ID, CreatedAt: tx.Now(),
-		By: each.Of(r.yes(), func(d Decision) Granter { return Granter{d.UserID, d.User} })}
+		By: each.Of(r.yes(), func(d Decision) Granter { return Granter{d.UserID, d.User, d.ForID} })}
 	if err := tx.SaveGrant(ctx, g); err != nil {
 		return err
 	}

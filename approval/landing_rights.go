@@ -72,13 +72,23 @@ func (l landings) Stand(ctx context.Context, tx orchestrator.Tx, d *orchestrator
 
 // askAgain takes an approval back whose yeses have become too few.
 func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrator.Delegation, e Electorate) error {
+	if err := reopen(ctx, tx, l.c, r, e); err != nil {
+		return err
+	}
+	d.Work.Land, d.Work.Problem = nil, ""
+	tx.OnCommit(l.g.look)
+	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
+}
+
+// reopen makes a question again of a request whose yeses have become too few.
+func reopen(ctx context.Context, tx Tx, c Config, r *Request, e Electorate) error {
 	lost := e.lostRights(*r)
 	r.setState(Pending)
 	r.DecidedAt = nil
 	if r.overdue(tx.Now()) { // it was decided in time; there is as long again for the next yes
 		r.ExpiresAt = nil
-		if l.c.Expires > 0 {
-			r.ExpiresAt = new(tx.Now().Add(l.c.Expires))
+		if c.Expires > 0 {
+			r.ExpiresAt = new(tx.Now().Add(c.Expires))
 		}
 	}
 	if err := endLost(ctx, tx, r, e); err != nil {
@@ -87,19 +97,14 @@ func (l landings) askAgain(ctx context.Context, tx Tx, r *Request, d *orchestrat
 	if err := tx.SaveRequest(ctx, r); err != nil {
 		return err
 	}
-	for _, card := range cardsFor(*r, l.c.Channels, e.voters(*r)) {
+	for _, card := range cardsFor(*r, c.Channels, e.voters(*r)) {
 		card.RequestID, card.DueAt = r.ID, tx.Now()
 		if err := tx.EnsureCard(ctx, card); err != nil {
 			return err
 		}
 	}
-	said := event.WithdrawnRightData{About: r.about(), Lost: lost, Have: len(e.yes(*r)), Need: r.Rule.Need, Message: lostWords(lost)}
-	if err := tx.Append(ctx, r.event("gatehouse", said)); err != nil {
-		return err
-	}
-	d.Work.Land, d.Work.Problem = nil, ""
-	tx.OnCommit(l.g.look)
-	return orchestrator.AwaitApproval(ctx, tx, d, r.ID)
+	said := event.WithdrawnRightData{About: r.about(), Lost: lost, Have: len(e.yes(*r)), Need: r.Rule.Need, Message: lostWords(lost, r.subject().unasked(*r))}
+	return tx.Append(ctx, r.event("gatehouse", said))
 }
 
 // endedBy is who ends a yes whose person has lost the right.
@@ -187,15 +192,15 @@ func (e Electorate) known(id string) people.User {
 	return people.User{}
 }
 
-// lostWords is the sentence for people.
-func lostWords(lost []LostRight) string {
+// lostWords is the sentence for people; unasked is what did not happen.
+func lostWords(lost []LostRight, unasked string) string {
 	if len(lost) == 0 {
-		return "The approvals no longer suffice, so nothing landed. Another approver must say yes."
+		return "The approvals no longer suffice, so " + unasked + ". Another approver must say yes."
 	}
 	who := each.Of(lost, func(l LostRight) string { return l.User + " " + l.Why })
 	does := "approval of it does"
 	if len(lost) > 1 {
 		does = "approvals of it do"
 	}
-	return fmt.Sprintf("%s, so that %s not count any more. Nothing landed; another approver must say yes.", strings.Join(who, "; "), does)
+	return fmt.Sprintf("%s, so that %s not count any more. %s; another approver must say yes.", strings.Join(who, "; "), does, strings.ToUpper(unasked[:1])+unasked[1:])
 }

@@ -61,7 +61,7 @@ func (r *run) Consult(ctx context.Context, asks []agent.Ask) ([]agent.Answer, er
 	ruled, open := make([]agent.Answer, len(asks)), false
 	for i, a := range asks {
 		ruled[i] = r.e.consult(now, r.e.Now(), &r.task, &r.d, a)
-		open = open || ruled[i].State == agent.AskOpen
+		open = open || ruled[i].State == agent.AskOpen || r.judged(a, ruled[i])
 	}
 	if !open {
 		return ruled, nil
@@ -73,14 +73,20 @@ func (r *run) Consult(ctx context.Context, asks []agent.Ask) ([]agent.Answer, er
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
 		answers = slices.Clone(ruled)
 		for i, a := range asks {
-			if ruled[i].State != agent.AskOpen {
+			if ruled[i].State == agent.AskRefused {
 				continue
 			}
 			if at := d.Work.find(a, d.Attempt, nil); at >= 0 {
+				if err := errors.Join(stand(ctx, tx, now, d, at), d.named(ctx, tx, at, a.Ref)); err != nil {
+					return err
+				}
 				answers[i] = d.Work.Asks[at].answer(a)
 				continue
 			}
-			by, err := use(ctx, tx, now, d, a)
+			if ruled[i].State != agent.AskOpen {
+				continue
+			}
+			by, err := use(ctx, tx, now, d, a, false)
 			if err != nil {
 				return err
 			}
@@ -93,12 +99,9 @@ func (r *run) Consult(ctx context.Context, asks []agent.Ask) ([]agent.Answer, er
 	return answers, err
 }
 
-// use takes a grant that covers what is asked; "" where none does.
-func use(ctx context.Context, tx Tx, now Asks, d *Delegation, a agent.Ask) (by string, err error) {
-	if a.Action == nil {
-		return "", nil
-	}
-	return now.Use(ctx, tx, d, *a.Action)
+// judged reports whether people were asked what the rules would pass by now: what they said holds.
+func (r *run) judged(a agent.Ask, said agent.Answer) bool {
+	return said.State == agent.AskAllowed && r.d.Work.find(a, r.attempt, nil) >= 0
 }
 
 // consult is what the rules alone say of an ask. Nothing is stored.
@@ -143,7 +146,7 @@ func (e *Engine) put(ctx context.Context, tx Tx, now Asks, d *Delegation, a agen
 	}
 	said := e.consult(now, tx.Now(), tx.Task(), d, a)
 	if said.State == agent.AskOpen {
-		by, err := use(ctx, tx, now, d, a)
+		by, err := use(ctx, tx, now, d, a, false)
 		if err != nil {
 			return nil, err
 		}
@@ -251,7 +254,7 @@ func (r *run) askOnce(ctx context.Context, a agent.Ask, mine *string) (said agen
 		return said, err
 	}
 	if *mine == "" {
-		if said = r.e.consult(now, r.e.Now(), &r.task, &r.d, a); said.State != agent.AskOpen {
+		if said = r.e.consult(now, r.e.Now(), &r.task, &r.d, a); said.State != agent.AskOpen && !r.judged(a, said) {
 			return said, nil // the rules say it, and nothing is stored
 		}
 	}
@@ -259,7 +262,6 @@ func (r *run) askOnce(ctx context.Context, a agent.Ask, mine *string) (said agen
 	defer r.asking.Unlock()
 	var asked Asked
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
-		before := len(d.Work.Asks)
 		at, err := r.place(ctx, tx, now, d, a, *mine)
 		if err != nil {
 			return err
@@ -274,7 +276,7 @@ func (r *run) askOnce(ctx context.Context, a agent.Ask, mine *string) (said agen
 			d.Work.forgetSpent()
 		case at.State != agent.AskOpen && at.Ref == "":
 			d.Work.forget(asked)
-		case len(d.Work.Asks) > before && d.State != Waiting:
+		case at.State == agent.AskOpen && d.State != Waiting:
 			if err := waitInProcess(ctx, tx, d, false); err != nil {
 				return err
 			}
@@ -293,10 +295,14 @@ func (r *run) askOnce(ctx context.Context, a agent.Ask, mine *string) (said agen
 // place is where the ask stands in the row: it is made where it is new.
 func (r *run) place(ctx context.Context, tx Tx, now Asks, d *Delegation, a agent.Ask, mine string) (*Asked, error) {
 	if mine == "" {
-		return r.e.put(ctx, tx, now, d, a, r.waitedFor())
+		o, err := r.e.put(ctx, tx, now, d, a, r.waitedFor())
+		if err != nil || o.Request == "" {
+			return o, err
+		}
+		mine = o.Request
 	}
 	if at := d.Work.of(mine); at >= 0 {
-		return &d.Work.Asks[at], nil
+		return &d.Work.Asks[at], stand(ctx, tx, now, d, at)
 	}
 	return nil, Errorf(CodeConflict, "%s does not wait for this any more.", d.To)
 }
@@ -359,37 +365,31 @@ func (r *run) giveUpAsk(ctx context.Context, requestID string, why error) error 
 }
 
 // Proceed notes that an allowed call is about to be made; see agent.Host.
-func (r *run) Proceed(ctx context.Context, ref string) error {
-	return r.write(ctx, func(tx Tx, d *Delegation) error {
-		at := slices.IndexFunc(d.Work.Asks, func(o Asked) bool { return o.Ref == ref && !o.Begun })
-		if at < 0 {
-			return nil // by a rule or a grant: nobody asks whether it ran
+func (r *run) Proceed(ctx context.Context, a agent.Ask) error {
+	now, err := r.e.asksNow(ctx, true)
+	if err != nil {
+		return err
+	}
+	gone := agent.Fail(agent.CodeActionRefused, "The yes to this call was taken back, or its input was changed. Nothing ran. Make the call again, and people are asked.")
+	stands := false
+	err = r.write(ctx, func(tx Tx, d *Delegation) error {
+		at := slices.IndexFunc(d.Work.Asks, func(o Asked) bool { return o.Ref == a.Ref && !o.Begun && o.Request != "" })
+		if at < 0 { // by a grant
+			by, err := use(ctx, tx, now, d, a, true)
+			stands = by != ""
+			return err
 		}
-		if o := &d.Work.Asks[at]; o.State != agent.AskAllowed {
-			return agent.Fail(agent.CodeActionRefused, "The yes to this call was taken back.")
+		if err := stand(ctx, tx, now, d, at); err != nil {
+			return err
 		}
-		d.Work.Asks[at].Begun = true
+		o := &d.Work.Asks[at]
+		if stands = o.State == agent.AskAllowed && o.means(a); stands {
+			o.Begun = true
+		}
 		return save(ctx, tx, d)
 	})
-}
-
-// AnswerAsk gives an ask its answer, and lets d go on where it waits for nothing else.
-func AnswerAsk(ctx context.Context, tx Tx, d *Delegation, a agent.Answer) error {
-	at := d.Work.of(a.ID)
-	if at < 0 || d.State.Ended() {
-		return Errorf(CodeConflict, "%s does not wait for this any more.", d.To)
+	if err == nil && !stands {
+		return gone
 	}
-	d.Work.Asks[at] = d.Work.Asks[at].as(a)
-	d.Work.Acted = d.Work.Acted || a.State == agent.AskAllowed
-	return letGoOn(ctx, tx, d, event.ResumedData{Agent: d.To, Request: a.ID})
-}
-
-// RecallAsk takes the yes to a call back that nobody has begun to make.
-func RecallAsk(ctx context.Context, tx Tx, d *Delegation, requestID string) error {
-	at := d.Work.of(requestID)
-	if at < 0 || d.Work.Asks[at].Begun || d.State.Ended() {
-		return Errorf(CodeConflict, "%s has begun to make this call, so your approval cannot be withdrawn any more.", d.To)
-	}
-	d.Work.Asks[at] = d.Work.Asks[at].as(agent.Answer{State: agent.AskOpen})
-	return save(ctx, tx, d)
+	return err
 }

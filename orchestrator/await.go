@@ -351,3 +351,24 @@ func (r *run) pokes() <-chan struct{} {
 	defer r.mu.Unlock()
 	return r.poked
 }
+
+// AnswerAsk gives an ask its answer, and lets d go on where it waits for nothing else.
+func AnswerAsk(ctx context.Context, tx Tx, d *Delegation, a agent.Answer) error {
+	at := d.Work.of(a.ID)
+	if at < 0 || d.State.Ended() {
+		return Errorf(CodeConflict, "%s does not wait for this any more.", d.To)
+	}
+	d.Work.Asks[at] = d.Work.Asks[at].as(a)
+	d.Work.Acted = d.Work.Acted || a.State == agent.AskAllowed
+	return letGoOn(ctx, tx, d, event.ResumedData{Agent: d.To, Request: a.ID})
+}
+
+// RecallAsk takes the yes to a call back that nobody has begun to make.
+func RecallAsk(ctx context.Context, tx Tx, d *Delegation, requestID string) error {
+	at := d.Work.of(requestID)
+	if at < 0 || d.Work.Asks[at].Begun || d.State.Ended() {
+		return Errorf(CodeConflict, "%s has begun to make this call, so your approval cannot be withdrawn any more.", d.To)
+	}
+	d.Work.Asks[at] = d.Work.Asks[at].as(agent.Answer{State: agent.AskOpen})
+	return save(ctx, tx, d)
+}

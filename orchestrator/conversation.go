@@ -75,7 +75,9 @@ func (r *run) putTurn(ctx context.Context, tx Tx, d *Delegation, t agent.Turn, k
 	d.Work.Checkpoint = d.Work.Checkpoint.without(t.Children)
 	d.Losses = 0 // it came on
 	if t.Message.Role == agent.FromTools {
-		d.Work.carriedBy(t)
+		if err := d.Work.carriedBy(ctx, tx, t); err != nil {
+			return err
+		}
 		d.Work.Refused = nil // the turn has the answers to all hops of the turn before
 	}
 	if err := tx.PutTurn(ctx, d, t); err != nil {
@@ -298,6 +300,15 @@ func (o Asked) answer(a agent.Ask) agent.Answer {
 	return said
 }
 
+// means reports whether a call is with the input that people said yes to.
+func (o Asked) means(a agent.Ask) bool {
+	if o.Input == nil {
+		return a.Content() == o.Content
+	}
+	edited := agent.Action{Input: o.Input}
+	return a.Action != nil && (agent.Ask{Action: &edited}).Content() == (agent.Ask{Action: &agent.Action{Input: a.Action.Input}}).Content()
+}
+
 // as is the ask with what came of it.
 func (o Asked) as(a agent.Answer) Asked {
 	now := Asked{Ref: o.Ref, Content: o.Content, Attempt: o.Attempt, Request: o.Request, State: a.State, Text: a.Text, By: a.By, Begun: o.Begun}
@@ -341,9 +352,42 @@ func (w *Session) forgetSpent() {
 	}
 }
 
-// carriedBy drops the asks whose answers stand in a turn.
-func (w *Session) carriedBy(t agent.Turn) {
+// carriedBy drops the asks whose answers stand in a turn. Nobody waits for one that is open
+// again, as its yes was taken back.
+func (w *Session) carriedBy(ctx context.Context, tx Tx, t agent.Turn) error {
+	var all error
 	w.Asks = slices.DeleteFunc(w.Asks, func(o Asked) bool {
-		return o.Ref != "" && slices.ContainsFunc(t.Message.Blocks, func(b agent.Block) bool { return b.Type == agent.AnswerBlock && b.ID == o.Ref })
+		told := o.Ref != "" && slices.ContainsFunc(t.Message.Blocks, func(b agent.Block) bool { return b.Type == agent.AnswerBlock && b.ID == o.Ref })
+		if told && o.State == agent.AskOpen && o.Request != "" {
+			all = errors.Join(all, tx.CloseAsk(ctx, o.Request))
+		}
+		return told
 	})
+	return all
+}
+
+// named gives an ask that an attempt before made, and nobody used, the name that it has now:
+// under that it is used up.
+func (d *Delegation) named(ctx context.Context, tx Tx, at int, ref string) error {
+	if o := &d.Work.Asks[at]; !o.Begun && o.Ref != ref {
+		o.Ref, o.Attempt = ref, d.Attempt
+		return save(ctx, tx, d)
+	}
+	return nil
+}
+
+// stand asks people again whose yes does not count any more, before the call is made.
+func stand(ctx context.Context, tx Tx, now Asks, d *Delegation, at int) error {
+	if o := d.Work.Asks[at]; o.State != agent.AskAllowed || o.Begun || o.Request == "" {
+		return nil
+	}
+	return now.Stand(ctx, tx, d, d.Work.Asks[at].Request)
+}
+
+// use takes a grant that covers what is asked; "" where none does.
+func use(ctx context.Context, tx Tx, now Asks, d *Delegation, a agent.Ask, again bool) (by string, err error) {
+	if a.Action == nil || now == nil {
+		return "", nil
+	}
+	return now.Use(ctx, tx, d, *a.Action, again)
 }

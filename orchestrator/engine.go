@@ -35,8 +35,12 @@ type Asks interface {
 	// Rule says what holds for a call that d wants to make; first is set where a person is
 	// asked in any case. It only computes.
 	Rule(now time.Time, t *Task, d *Delegation, a agent.Action, first bool) ActionRule
-	// Use takes a grant that covers the call, and says whose it is; "" where none does.
-	Use(ctx context.Context, tx Tx, d *Delegation, a agent.Action) (by string, err error)
+	// Use takes a grant that covers the call, and says whose it is; "" where none does. again is
+	// set where the call has taken one before: that it is made is one use.
+	Use(ctx context.Context, tx Tx, d *Delegation, a agent.Action, again bool) (by string, err error)
+	// Stand asks people again where their yes to the call of this request does not count any
+	// more, by RecallAsk.
+	Stand(ctx context.Context, tx Tx, d *Delegation, requestID string) error
 	// Put stores the request with this id in the transaction that makes d wait for it.
 	Put(ctx context.Context, tx Tx, d *Delegation, id string, a agent.Ask, first bool) error
 }

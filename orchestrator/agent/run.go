@@ -244,9 +244,10 @@ type Host interface {
 	// Ask puts an ask before people where that is needed, gives the slot back, and blocks until
 	// there is an answer and this run has a slot again. A call that it allows counts as begun.
 	Ask(ctx context.Context, a Ask) (Answer, error)
-	// Proceed notes that a call which people allowed is about to be made, by its Ref: an attempt
-	// after this one is told so (Answer.Begun).
-	Proceed(ctx context.Context, ref string) error
+	// Proceed notes that a call which people allowed is about to be made, as Consult said it may
+	// be: an attempt after this one is told so (Answer.Begun). It is a *Failure with the code
+	// action_refused where it may not any more.
+	Proceed(ctx context.Context, a Ask) error
 	// Report stores what a program tells of its work. Texts may be cut.
 	Report(ctx context.Context, what Report) error
 	// KeepSession stores how the program finds its own session again, at most 1 kB: a run after

@@ -31,13 +31,13 @@ func (h *Host) Ask(ctx context.Context, a agent.Ask) (agent.Answer, error) {
 }
 
 // Proceed records the call that is about to be made.
-func (h *Host) Proceed(ctx context.Context, ref string) error {
+func (h *Host) Proceed(ctx context.Context, a agent.Ask) error {
 	if err := h.enter(ctx, "Proceed"); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.begun = append(h.begun, ref)
+	h.begun = append(h.begun, a.Ref)
 	return nil
 }
 

@@ -95,8 +95,8 @@ func (w *work) told(i int, said agent.Answer) *answer {
 func (c *conversation) proceed(ctx context.Context, w *work, i int, t *tool) (*answer, error) {
 	p := w.allowed[i]
 	switch {
-	case !p.asked:
-		return nil, nil
+	case !p.asked && p.by == "":
+		return nil, nil // by a rule
 	case p.begun && t.changes && (t.server != "" || t.Name == commandTool):
 		return new(sorry("%s allowed this call, and it may have been made already: the node that was about to make it went away. It is not made again. "+
 			"Look whether its effect is there. If it is not, make the call again, and people are asked again.", p.by)), nil
@@ -106,7 +106,8 @@ func (c *conversation) proceed(ctx context.Context, w *work, i int, t *tool) (*a
 			return new(sorry("%s", v.Block)), nil
 		}
 	}
-	err := c.host.Proceed(ctx, w.calls[i].ID)
+	made, _ := c.askOf(w.calls[i])
+	err := c.host.Proceed(ctx, made)
 	if failed, ok := errors.AsType[*agent.Failure](err); ok {
 		return new(sorry("%s: %s", failed.Code, failed.Message)), nil
 	}
