@@ -135,6 +135,17 @@ func TestClaudeCodeAsksThroughTheGate(t *testing.T) {
 		if said := <-answer; said != `{"behavior":"allow","updatedInput":{"command":"npm publish --dry-run"}}` {
 			t.Errorf("allowed: %s", said)
 		}
+		go func() { answer <- call("b", map[string]any{"command": "npm publish"}) }() // a model names its calls as it likes
+		again := p.Asked(root)
+		if again.ID == r.ID {
+			t.Error("it is the same request")
+		}
+		if code, said := casts(n, cleo, again, map[string]any{"verdict": "reject", "comment": "once is enough"}); code != http.StatusOK {
+			t.Fatalf("rejected: %d %+v", code, said)
+		}
+		if said := <-answer; !strings.Contains(said, "once is enough") {
+			t.Errorf("the same call under the same name: %s", said)
+		}
 
 		asks := inRun("ask", "Which colour?", "--choice", "red")
 		var out strings.Builder

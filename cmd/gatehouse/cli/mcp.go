@@ -22,11 +22,11 @@ type MCPCmd struct {
 // MCPPermissionCmd serves one tool, approve, as Claude Code's --permission-prompt-tool calls it.
 type MCPPermissionCmd struct{}
 
-// prompted is the input of the tool, as Claude Code 2 sends it.
+// prompted is the input of the tool, as Claude Code 2 sends it. The tool_use_id beside it names
+// nothing here: a model writes it, and one that wrote it twice would use one yes twice.
 type prompted struct {
-	ToolName  string          `json:"tool_name"`
-	Input     json.RawMessage `json:"input"`
-	ToolUseID string          `json:"tool_use_id"`
+	ToolName string          `json:"tool_name"`
+	Input    json.RawMessage `json:"input"`
 }
 
 // Run serves until standard input ends.
@@ -53,11 +53,7 @@ func prompt(ctx context.Context, sh *console.Shell, api *client.Client, argument
 	var in prompted
 	said := permission{Behavior: "deny", Message: "The call could not be read, so it was not allowed."}
 	if err := json.Unmarshal(arguments, &in); err == nil && in.ToolName != "" {
-		ref := rand.Text()
-		if in.ToolUseID != "" && len(in.ToolUseID) <= 100 {
-			ref = "use:" + in.ToolUseID
-		}
-		if said, err = permit(ctx, sh, api, ref, wire.Action{Tool: in.ToolName, Input: in.Input}); err != nil {
+		if said, err = permit(ctx, sh, api, rand.Text(), wire.Action{Tool: in.ToolName, Input: in.Input}); err != nil {
 			said = permission{Behavior: "deny", Message: "Nobody could be asked: " + err.Error()}
 		}
 	}
