@@ -37,9 +37,6 @@ func (w *Session) of(requestID string) int {
 	return slices.IndexFunc(w.Asks, func(o Asked) bool { return o.Request == requestID })
 }
 
-// How often people are asked at most: by one generation, and at once by one task.
-const defaultMostAsks, defaultOpenAsks = 100, 20
-
 // asksNow is who is asked about what now, read before a transaction; nil where nobody can be.
 // people says that somebody may be asked in it.
 func (e *Engine) asksNow(ctx context.Context, people bool) (Asks, error) {
@@ -164,7 +161,7 @@ func (e *Engine) put(ctx context.Context, tx Tx, now Asks, d *Delegation, a agen
 			asked = asked.as(agent.Answer{State: agent.AskRefused, Text: refused})
 		default:
 			asked.Request = NewID(RequestPrefix, tx.Now())
-			d.Work.AskedInAll++
+			d.Work.countAsk(tx.Now())
 			if err := now.Put(ctx, tx, d, asked.Request, a, a.Action != nil && e.askedInAnyCase(d, *a.Action)); err != nil {
 				return nil, err
 			}
@@ -172,25 +169,6 @@ func (e *Engine) put(ctx context.Context, tx Tx, now Asks, d *Delegation, a agen
 	}
 	d.Work.Asks = append(d.Work.Asks, asked)
 	return &d.Work.Asks[len(d.Work.Asks)-1], nil
-}
-
-// tooMany says why nobody is asked once more: a run that asks without end goes in circles.
-func (e *Engine) tooMany(ctx context.Context, tx Tx, d *Delegation) (string, error) {
-	if d.Work.AskedInAll >= defaultMostAsks {
-		return "", agent.Fail(agent.CodeLoop, "%s asked people %d times in one run, which is the limit. Give it narrower work, or rules that pass what is harmless.", d.To, d.Work.AskedInAll)
-	}
-	tree, err := tx.Tree(ctx)
-	if err != nil {
-		return "", err
-	}
-	open := 0
-	for _, other := range tree {
-		open += other.Work.OpenAsks()
-	}
-	if open >= defaultOpenAsks {
-		return fmt.Sprintf("%d calls and questions of this task wait for people already, and %d is the limit. Wait for an answer before you ask again.", open, defaultOpenAsks), nil
-	}
-	return "", nil
 }
 
 // Ask is the long poll of a program that asks people. The answer is AskOpen where there was none

@@ -181,11 +181,14 @@ type Session struct {
 	// RanFor counts running time of attempts that ended, so that timeouts count no waiting.
 	RanFor time.Duration `json:"ranFor,omitempty"`
 	// Asks are what the run asked people, without those whose answers a turn has carried;
-	// AskedInAll counts all that people were asked.
-	Asks       []Asked `json:"asks,omitempty"`
-	AskedInAll int     `json:"askedInAll,omitempty"`
-	Acted      bool    `json:"acted,omitempty"`    // people allowed a call, so that what it does is not by rules alone
-	HandedTo   string  `json:"handedTo,omitempty"` // the child with whose answer this ends; its program is gone
+	// AskedInAll counts all that people were asked, AskedLately those of the minute from AskedFrom on.
+	Asks        []Asked   `json:"asks,omitempty"`
+	AskedInAll  int       `json:"askedInAll,omitempty"`
+	AskedLately int       `json:"askedLately,omitempty"`
+	AskedFrom   time.Time `json:"askedFrom,omitzero"`
+
+	Acted    bool   `json:"acted,omitempty"`    // people allowed a call, so that what it does is not by rules alone
+	HandedTo string `json:"handedTo,omitempty"` // the child with whose answer this ends; its program is gone
 	// Resume is how its program finds its own session again (agent.Host.KeepSession).
 	Resume string `json:"resume,omitempty"`
 	// Fallback is the hand-over that failed, so that its program works again by itself (H29).

@@ -1,7 +1,9 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -286,4 +288,56 @@ func (e *Engine) breakers(ctx context.Context) (map[string]guard.Breaker, error)
 		byName[b.Agent] = b
 	}
 	return byName, nil
+}
+
+// AskSettings bound how often people are asked; a 0 is the default.
+type AskSettings struct {
+	PerRun      int // by one run, over all its attempts; one more is a loop
+	OpenPerTask int // at once by one task
+	PerMinute   int // by one run
+}
+
+// The defaults of engine.asks.
+const defaultAsks, defaultOpenAsks, defaultAsksAMinute = 100, 20, 60
+
+func (s AskSettings) orDefaults() AskSettings {
+	return AskSettings{PerRun: cmp.Or(s.PerRun, defaultAsks), OpenPerTask: cmp.Or(s.OpenPerTask, defaultOpenAsks), PerMinute: cmp.Or(s.PerMinute, defaultAsksAMinute)}
+}
+
+// tooMany says why nobody is asked once more: a run that asks without end goes in circles.
+func (e *Engine) tooMany(ctx context.Context, tx Tx, d *Delegation) (string, error) {
+	most := e.Config().Settings.Asks.orDefaults()
+	if d.Work.AskedInAll >= most.PerRun {
+		return "", agent.Fail(agent.CodeLoop, "%s asked people %d times in one run, and %d is the limit (engine.asks.per_run). Give it narrower work, or rules that pass what is harmless.",
+			d.To, d.Work.AskedInAll, most.PerRun)
+	}
+	if d.Work.askedSince(tx.Now()) >= most.PerMinute {
+		return fmt.Sprintf("%s asked people %d times within a minute, and %d is the limit (engine.asks.per_minute). Nobody was asked. Wait a minute before you ask again.", d.To, d.Work.AskedLately, most.PerMinute), nil
+	}
+	tree, err := tx.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	open := 0
+	for _, other := range tree {
+		open += other.Work.OpenAsks()
+	}
+	if open >= most.OpenPerTask {
+		return fmt.Sprintf("%d calls and questions of this task wait for people already, and %d is the limit (engine.asks.open_per_task). Wait for an answer before you ask again.", open, most.OpenPerTask), nil
+	}
+	return "", nil
+}
+
+// askedSince is how often people were asked in the minute that is running.
+func (w *Session) askedSince(now time.Time) int {
+	if now.Sub(w.AskedFrom) >= time.Minute {
+		w.AskedFrom, w.AskedLately = now, 0
+	}
+	return w.AskedLately
+}
+
+// countAsk notes that people are asked once more.
+func (w *Session) countAsk(now time.Time) {
+	w.AskedLately = w.askedSince(now) + 1
+	w.AskedInAll++
 }

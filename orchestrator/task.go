@@ -151,6 +151,7 @@ type Settings struct {
 	Classify   bool                     // a task without complexity is classified (H24)
 	Breaker    BreakerSettings
 	Spawn      SpawnSettings
+	Asks       AskSettings
 	AckTimeout time.Duration // of a remote agent (A34)
 	MaxRemote  int           // hand-overs between systems
 	KillAfter  time.Duration // how long a run that was told to end may take (P53)

@@ -109,3 +109,30 @@ func TestAsksThatCannotBe(t *testing.T) {
 		t.Error("blanks make another ask of it")
 	}
 }
+
+// What is asked is bounded, and whoever asks too much reads the limit.
+func TestTheBoundsOfAnAsk(t *testing.T) {
+	question := func(q agent.Question) agent.Ask { return agent.Ask{Question: &q} }
+	of := func(a agent.Action) agent.Ask { return agent.Ask{Action: &a} }
+	for name, c := range map[string]struct {
+		ask  agent.Ask
+		says string
+	}{
+		"neither":          {agent.Ask{}, "either an action or a question"},
+		"no question":      {question(agent.Question{Text: " "}), "Ask with 1 to 16384 bytes"},
+		"a long question":  {question(agent.Question{Text: strings.Repeat("x", 16<<10+1)}), "The question has 16385 bytes. Ask with 1 to 16384 bytes"},
+		"many choices":     {question(agent.Question{Text: "?", Choices: strings.Split("abcdefghijklm", "")}), "13 choices; 12 is the limit"},
+		"a long choice":    {question(agent.Question{Text: "?", Choices: []string{strings.Repeat("x", 201)}}), "Choice 1 of the question is empty, longer than 200 bytes"},
+		"a choice twice":   {question(agent.Question{Text: "?", Choices: []string{"a", "a"}}), "there twice"},
+		"a long tool":      {of(agent.Action{Tool: strings.Repeat("x", 257), Input: []byte(`{}`)}), "more than 256 bytes"},
+		"a long input":     {of(agent.Action{Tool: "Bash", Input: []byte(`{"command":"` + strings.Repeat("x", 256<<10) + `"}`)}), "262144 is the limit"},
+		"an input of text": {of(agent.Action{Tool: "Bash", Input: []byte(`"x"`)}), "no JSON object"},
+	} {
+		if err := c.ask.Check(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := question(agent.Question{Text: strings.Repeat("x", 16<<10), Choices: strings.Split("abcdefghijkl", "")}).Check(); err != nil {
+		t.Errorf("at the bounds: %v", err)
+	}
+}

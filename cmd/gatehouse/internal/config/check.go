@@ -50,6 +50,7 @@ func (b *builder) settings() orchestrator.Settings {
 		Workers: e.Workers, MaxAttempts: e.MaxAttempts, MaxDepth: cmp.Or(e.MaxDepth, chain.DefaultMaxDepth), MaxHandoffs: *e.MaxHandoffs,
 		Lease: span(e.Lease), AckTimeout: span(e.AckTimeout), CheckTime: span(e.CheckTime), Cycle: e.Cycle, Capacity: e.Capacity,
 		Spawn:        orchestrator.SpawnSettings{Children: e.Spawn.Children, PerAgent: e.Spawn.PerAgent, Timeout: span(e.Spawn.Timeout), Remember: span(e.Spawn.Remember)},
+		Asks:         orchestrator.AskSettings{PerRun: e.Asks.PerRun, OpenPerTask: e.Asks.OpenPerTask, PerMinute: e.Asks.PerMinute},
 		QueueTimeout: span(e.QueueTime), Inbox: e.Inbox, KillAfter: span(e.KillAfter), RecordEnds: *e.RecordEnds, DailyUSD: e.DailyUSD,
 	}
 	if s.MaxHandoffs < 0 {

@@ -64,6 +64,7 @@ type Engine struct {
 	Loop       Loop    `yaml:"loop"`
 	AtDepth    string  `yaml:"at_depth" default:"error" words:"error hide"`
 	Spawn      Spawn   `yaml:"spawn"`
+	Asks       Asks    `yaml:"asks"`
 	KillAfter  string  `yaml:"kill_after" default:"10s" as:"time"`
 	// What nobody takes up in time fails; "" off.
 	QueueTime string `yaml:"queue_timeout" as:"time"`
@@ -85,6 +86,13 @@ type Spawn struct {
 	Timeout  string `yaml:"timeout" default:"5m" as:"time"` // of running, of one child
 	// How long after its end a child answers for the same spawn.
 	Remember string `yaml:"remember" default:"24h" as:"time"`
+}
+
+// Asks bounds how often agents ask people: about calls of tools, and questions.
+type Asks struct {
+	PerRun      int `yaml:"per_run" default:"100" range:"1 100000"`     // by one run; one more ends it as a loop
+	OpenPerTask int `yaml:"open_per_task" default:"20" range:"1 10000"` // at once by one task
+	PerMinute   int `yaml:"per_minute" default:"60" range:"1 100000"`   // by one run
 }
 
 // Breaker says when an agent rests (H11).

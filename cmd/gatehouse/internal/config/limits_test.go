@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatehouse/orchestrator"
 )
 
 func TestLimitsOfTheEngine(t *testing.T) {
@@ -33,7 +35,10 @@ func TestLimitsOfTheEngine(t *testing.T) {
 	if s.Spawn.PerAgent != 0 || s.Spawn.Remember != 24*time.Hour || s.QueueTimeout != 0 || s.Inbox != 50 {
 		t.Errorf("spawn %+v, queued for %s, inbox of %d", s.Spawn, s.QueueTimeout, s.Inbox)
 	}
-	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  cycle: bounded\n  handoffs: opt_in\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n  spawn: {children: 2, timeout: 7s, per_agent: 4, remember: 8s}\n  queue_timeout: 6s\n  inbox: 9\n  kill_after: 3s\n  ack_timeout: 9s\n"
+	if s.Asks != (orchestrator.AskSettings{PerRun: 100, OpenPerTask: 20, PerMinute: 60}) {
+		t.Errorf("asks %+v", s.Asks)
+	}
+	text := "engine:\n  budget: {usd: 0.5, agents: 2, time: 90s}\n  tiers: {simple: {tokens: 7}}\n  complexity: auto\n  cycle: bounded\n  handoffs: opt_in\n  breaker: {failures: 0, cooldown: 5s}\n  max_remote_hops: 0\n  spawn: {children: 2, timeout: 7s, per_agent: 4, remember: 8s}\n  queue_timeout: 6s\n  inbox: 9\n  kill_after: 3s\n  ack_timeout: 9s\n  asks: {per_run: 7, open_per_task: 3, per_minute: 2}\n"
 	if c, err = Parse("", []byte(text), env()); err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +51,9 @@ func TestLimitsOfTheEngine(t *testing.T) {
 	}
 	if s.Spawn.PerAgent != 4 || s.Spawn.Remember != 8*time.Second || s.QueueTimeout != 6*time.Second || s.Inbox != 9 {
 		t.Errorf("spawn %+v, queued for %s, inbox of %d", s.Spawn, s.QueueTimeout, s.Inbox)
+	}
+	if s.Asks != (orchestrator.AskSettings{PerRun: 7, OpenPerTask: 3, PerMinute: 2}) {
+		t.Errorf("asks %+v", s.Asks)
 	}
 	if simple := s.Tiers["simple"]; *simple.Tokens != 7 || *simple.Handoffs != 0 {
 		t.Errorf("simple is %+v", simple)
@@ -65,6 +73,8 @@ func TestLimitsThatAreNone(t *testing.T) {
 		"tiers: {simple: {handoffs: -1}}": "budget",
 		"complexity: sometimes":           "sometimes",
 		"spawn: {per_agent: -1}":          "out of range",
+		"asks: {per_minute: -1}":          "out of range",
+		"asks: {per_hour: 1}":             "per_hour",
 		"queue_timeout: 0s":               "no length of time",
 		"inbox: -1":                       "out of range",
 		"handoffs: sometimes":             "on or opt_in",
