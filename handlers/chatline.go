@@ -107,7 +107,7 @@ func ChatText(e event.Event) string {
 	case event.DecidedData, event.ChangesRequestedData:
 		v, startOver := event.VerdictOf(e)
 		return e.Actor + " " + wasSaid(v.Verdict) + approval.Decision{StartOver: startOver}.Anew() + event.Prefixed(": ", v.Comment)
-	case event.MessageCompletedData, event.ToolCompletedData, event.PatchLandedData:
+	case event.MessageCompletedData, event.ToolCompletedData, event.PatchLandedData, event.DeniedData:
 		return EventLine(e)
 	case event.CompletedData, event.FailedData, event.CancelledData:
 		end := event.EndOf(e)

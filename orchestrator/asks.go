@@ -57,8 +57,12 @@ func (r *run) Consult(ctx context.Context, asks []agent.Ask) ([]agent.Answer, er
 	}
 	ruled, open := make([]agent.Answer, len(asks)), false
 	for i, a := range asks {
-		ruled[i] = r.e.consult(now, r.e.Now(), &r.task, &r.d, a)
+		var denied string
+		ruled[i], denied = r.e.consult(now, r.e.Now(), &r.task, &r.d, a)
 		open = open || ruled[i].State == agent.AskOpen || r.judged(a, ruled[i])
+		if err := r.denied(ctx, a, denied); err != nil {
+			return nil, err
+		}
 	}
 	if !open {
 		return ruled, nil
@@ -101,9 +105,12 @@ func (r *run) judged(a agent.Ask, said agent.Answer) bool {
 	return said.State == agent.AskAllowed && r.d.Work.find(a, r.attempt, nil) >= 0
 }
 
-// consult is what the rules alone say of an ask. Nothing is stored.
-func (e *Engine) consult(now Asks, at time.Time, t *Task, d *Delegation, a agent.Ask) agent.Answer {
-	refused := func(why string) agent.Answer { return agent.Answer{Ref: a.Ref, State: agent.AskRefused, Text: why} }
+// consult is what the rules alone say of an ask, and the name of the rule that denies it.
+// Nothing is stored.
+func (e *Engine) consult(now Asks, at time.Time, t *Task, d *Delegation, a agent.Ask) (said agent.Answer, denied string) {
+	refused := func(why string) (agent.Answer, string) {
+		return agent.Answer{Ref: a.Ref, State: agent.AskRefused, Text: why}, ""
+	}
 	if err := a.Check(); err != nil {
 		return refused(err.Error())
 	}
@@ -116,20 +123,14 @@ func (e *Engine) consult(now Asks, at time.Time, t *Task, d *Delegation, a agent
 	}
 	switch {
 	case rule.Deny:
-		return refused(fmt.Sprintf("The rule %q does not let %s call %s like this. Nothing ran. Go on without it, or say what you would have done.", rule.Name, d.To, a.Action.Tool))
+		said, _ = refused(fmt.Sprintf("The rule %q does not let %s call %s like this. Nothing ran. Go on without it, or say what you would have done.", rule.Name, d.To, a.Action.Tool))
+		return said, rule.Name
 	case !rule.Asks:
-		return agent.Answer{Ref: a.Ref, State: agent.AskAllowed, Input: a.Action.Input}
+		return agent.Answer{Ref: a.Ref, State: agent.AskAllowed, Input: a.Action.Input}, ""
 	case now == nil:
 		return refused("Nobody can be asked here.")
 	}
-	return agent.Answer{Ref: a.Ref, State: agent.AskOpen}
-}
-
-// askedInAnyCase reports whether no rule lets the call pass without a person: its agent only
-// analyses, and nobody says that it changes nothing.
-func (e *Engine) askedInAnyCase(d *Delegation, a agent.Action) bool {
-	spec, known := e.Config().Agents.Get(d.To)
-	return !known || spec.AnalysisOnly && (a.Hints.ReadOnly == nil || !*a.Hints.ReadOnly)
+	return agent.Answer{Ref: a.Ref, State: agent.AskOpen}, ""
 }
 
 // put makes the request of an ask that people have to be asked about, or answers it without
@@ -141,7 +142,12 @@ func (e *Engine) put(ctx context.Context, tx Tx, now Asks, d *Delegation, a agen
 		o.Ref, o.Attempt = a.Ref, d.Attempt
 		return o, nil
 	}
-	said := e.consult(now, tx.Now(), tx.Task(), d, a)
+	said, denied := e.consult(now, tx.Now(), tx.Task(), d, a)
+	if denied != "" { // since the run consulted the rules
+		if err := tx.Append(ctx, deniedEvent(d, *a.Action, denied)); err != nil {
+			return nil, err
+		}
+	}
 	if said.State == agent.AskOpen {
 		by, err := use(ctx, tx, now, d, a, false)
 		if err != nil {
@@ -232,8 +238,9 @@ func (r *run) askOnce(ctx context.Context, a agent.Ask, mine *string) (said agen
 		return said, err
 	}
 	if *mine == "" {
-		if said = r.e.consult(now, r.e.Now(), &r.task, &r.d, a); said.State != agent.AskOpen && !r.judged(a, said) {
-			return said, nil // the rules say it, and nothing is stored
+		var denied string
+		if said, denied = r.e.consult(now, r.e.Now(), &r.task, &r.d, a); said.State != agent.AskOpen && !r.judged(a, said) {
+			return said, r.denied(ctx, a, denied) // the rules say it, and nobody is asked
 		}
 	}
 	r.asking.Lock() // whoever asks the same beside it finds mine waited for

@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/guard"
+	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -340,4 +341,33 @@ func (w *Session) askedSince(now time.Time) int {
 func (w *Session) countAsk(now time.Time) {
 	w.AskedLately = w.askedSince(now) + 1
 	w.AskedInAll++
+}
+
+// denied leaves a trace of a call that the rule of that name denies, "" for none. Beyond
+// engine.asks.per_minute there is none, so that a loop floods no history.
+func (r *run) denied(ctx context.Context, a agent.Ask, rule string) error {
+	if rule == "" {
+		return nil
+	}
+	return r.write(ctx, func(tx Tx, d *Delegation) error {
+		if d.Work.askedSince(tx.Now()) >= r.e.Config().Settings.Asks.orDefaults().PerMinute {
+			return nil
+		}
+		d.Work.AskedLately++
+		if err := tx.Append(ctx, deniedEvent(d, *a.Action, rule)); err != nil {
+			return err
+		}
+		return save(ctx, tx, d)
+	})
+}
+
+func deniedEvent(d *Delegation, a agent.Action, rule string) event.Event {
+	return event.Of(d.ID, d.To, event.DeniedData{About: event.About{Kind: event.KindAction}, Rule: rule, Tool: a.Tool, Server: a.Server, Brief: mask.Text(a.Brief())})
+}
+
+// askedInAnyCase reports whether no rule lets the call pass without a person: its agent only
+// analyses, and nobody says that it changes nothing.
+func (e *Engine) askedInAnyCase(d *Delegation, a agent.Action) bool {
+	spec, known := e.Config().Agents.Get(d.To)
+	return !known || spec.AnalysisOnly && (a.Hints.ReadOnly == nil || !*a.Hints.ReadOnly)
 }

@@ -111,3 +111,54 @@ func TestAProgramThatAsksInALoopIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// deniedTeam are a program, one over ACP and a model; a rule denies what each of them wants.
+const deniedTeam = `
+providers: {local: {base_url: "OPENAI"}}
+agents:
+  permits: {kind: command, sandbox: off, command: [sh, -c, 'cat > /dev/null;
+    for i in 1 2 3 4 5; do gatehouse permit --tool Bash --input "{\"command\":\"make hello\"}"; done; true']}
+  acp: {kind: command, protocol: acp, sandbox: off, command: [sh, DIR/agent.sh]}
+  model: {kind: llm, model: local/small, prompt: "You work."}
+engine: {asks: {per_minute: 3}}
+approval: {actions: [{name: never, when: 'input.command contains "make hello" || tool == "shared_context"', deny: true}]}
+`
+
+// A call that a rule denies leaves an event, whoever wanted to make it; a loop of them leaves as
+// many as the rate allows. It is on the page of the task, in Insights, and in the file.
+func TestADeniedCallIsOnRecord(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		s := modeltest.Start(func(a modeltest.Ask) modeltest.Answer {
+			if a.Turn == 1 {
+				return modeltest.Use("shared_context", map[string]any{"action": "get", "key": "x"})
+			}
+			return modeltest.Say(a.Result("shared_context"))
+		})
+		defer s.Close()
+		p := placetest.New(t, database, strings.ReplaceAll(deniedTeam, "OPENAI", s.OpenAI()))
+		p.Must(os.WriteFile(filepath.Join(p.Dir, "agent.sh"), []byte(strings.ReplaceAll(acpScript, "DIR", p.Dir)), 0o600))
+		n := p.Start(p.Config, "")
+		ann := n.Browser("ann")
+		for name, times := range map[string]int{"permits": 3, "acp": 3, "model": 1} { // the fake over ACP wants it until it is ended
+			root := n.Through(n.Send(name, "", name))
+			if got := placetest.Count(p.Events(root.TaskID), event.Denied, name); got != times {
+				t.Errorf("%s ended %s with %d denied calls, want %d: %+v", name, root.State, got, times, root.Error)
+			}
+			if page := n.Page(ann, "/delegations/"+root.ID); !strings.Contains(page, "wants to make a call that the rule &#34;never&#34; denies") {
+				t.Errorf("the page of %s does not say that a call was denied", name)
+			}
+		}
+		if p.Exists("ran") {
+			t.Error("what was denied ran")
+		}
+		p.Until("the figures", func() bool {
+			page := n.Page(ann, "/insights")
+			_, after, found := strings.Cut(page, "Calls of tools that were denied")
+			return found && strings.Contains(after, "<code>never</code>") && strings.Contains(after, `<td class="num">7</td>`)
+		})
+		if file := n.Page(ann, "/insights/agent.csv"); !strings.Contains(file, ",denied_calls") || !strings.Contains(file, ",1\npermits,") {
+			t.Errorf("the file is %s", file)
+		}
+	})
+}

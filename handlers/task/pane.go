@@ -77,7 +77,7 @@ func (p *Pages) guardsOf(f *handlers.Frame, d orchestrator.Delegation, pane *vie
 // logOf fills the last lines that the work printed, with the calls that a program made between
 // them, and what of it was not taken.
 func (p *Pages) logOf(f *handlers.Frame, d orchestrator.Delegation, pane *view.DelegationPane) error {
-	found, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Progress, event.ToolCalled, event.PlanChanged}, Delegations: []string{d.ID}, Newest: true, Limit: logShown})
+	found, err := p.Traces.EventsOf(f.Ctx, d.TaskID, orchestrator.EventFilter{Types: []event.Type{event.Progress, event.ToolCalled, event.PlanChanged, event.Denied}, Delegations: []string{d.ID}, Newest: true, Limit: logShown})
 	if err != nil {
 		return err
 	}

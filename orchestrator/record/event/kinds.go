@@ -68,6 +68,7 @@ var kinds = []Kind{
 	kind[GrantedData](Granted, "✓", heard|acted),
 	kind[GrantUsedData](GrantUsed, "·", heard),
 	kind[GrantRevokedData](GrantRevoked, "⊘", heard|acted),
+	kind[DeniedData](Denied, "⊘", heard),
 	kind[WithdrawnRightData](WithdrawnRight, "◆", heard),
 	kind[OvertakenData](Overtaken, "⧉", heard),
 	kind[PatchRejectedData](PatchRejected, "⊘", heard),

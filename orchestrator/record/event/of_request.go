@@ -26,6 +26,7 @@ const (
 	Granted          Type = "approval.granted"   // a yes to calls of one kind for the rest of a task
 	GrantUsed        Type = "approval.grant_used"
 	GrantRevoked     Type = "approval.grant_revoked"
+	Denied           Type = "approval.denied"          // a call that a rule does not let its agent make; nobody was asked
 	WithdrawnRight   Type = "approval.withdrawn_right" // a yes no longer counts at landing, so people are asked again
 )
 
@@ -64,7 +65,7 @@ type RequestedData struct {
 
 func (d RequestedData) sentence(Event, Words) string {
 	switch d.Kind {
-	case "action":
+	case KindAction:
 		return "asks for a yes to a call" + Prefixed(": ", d.Title.V)
 	case "question":
 		return "asks people" + Prefixed(": ", d.Title.V)
@@ -230,6 +231,22 @@ type VerdictRefusedData struct {
 
 func (d VerdictRefusedData) sentence(Event, Words) string {
 	return "gave a verdict that was not counted" + Prefixed(": ", d.Message)
+}
+
+// KindAction is the kind of what is about a call of a tool.
+const KindAction = "action"
+
+// DeniedData is the data of Denied. It is about no request.
+type DeniedData struct {
+	About
+	Rule   string `json:"rule"`
+	Tool   string `json:"tool"`
+	Server string `json:"server,omitempty"`
+	Brief  string `json:"brief"` // the call in one line
+}
+
+func (d DeniedData) sentence(Event, Words) string {
+	return fmt.Sprintf("wants to make a call that the rule %q denies: %s. Nothing ran", d.Rule, d.Brief)
 }
 
 // GrantedData is the data of Granted; Scope says in words what is covered.

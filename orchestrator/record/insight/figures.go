@@ -25,6 +25,8 @@ type Figures struct {
 	Failures  map[string]int64 `json:"failures"` // by code
 	Refusals  map[string]int64 `json:"refusals"` // by code
 	Deadlocks int64            `json:"deadlocks"`
+	// Denied are the calls of tools that rules did not let agents make, by rule.
+	Denied map[string]int64 `json:"denied_calls"`
 
 	Asked    int64            `json:"asked"`    // requests
 	Verdicts map[string]int64 `json:"verdicts"` // by channel:verdict
@@ -64,11 +66,11 @@ var deadlocks = []string{"repeat", "cycle"}
 
 // Of makes figures of sums.
 func Of(sums Sums) Figures {
-	f := Figures{Ended: map[string]int64{}, Failures: map[string]int64{}, Refusals: map[string]int64{}, Verdicts: map[string]int64{}, ByChannel: map[string]Latency{}}
+	f := Figures{Ended: map[string]int64{}, Failures: map[string]int64{}, Refusals: map[string]int64{}, Denied: map[string]int64{}, Verdicts: map[string]int64{}, ByChannel: map[string]Latency{}}
 	counts := map[Measure]*int64{Tasks: &f.Tasks, Handoffs: &f.Handoffs, Runs: &f.Runs, ModelCalls: &f.ModelCalls, Unpriced: &f.Unpriced, Asked: &f.Asked, Opened: &f.Opened, Closed: &f.Closed}
 	totals := map[Measure]*int64{InputTokens: &f.InputTokens, OutputTokens: &f.OutputTokens}
 	waits := map[Measure]*Waited{ForSlot: &f.ForSlot, ForChildren: &f.ForChildren, ForPeople: &f.ForPeople}
-	codes := map[Measure]map[string]int64{Ended: f.Ended, Failures: f.Failures, Refusals: f.Refusals, Verdicts: f.Verdicts}
+	codes := map[Measure]map[string]int64{Ended: f.Ended, Failures: f.Failures, Refusals: f.Refusals, DeniedCalls: f.Denied, Verdicts: f.Verdicts}
 	times := map[Measure]map[int]Sum{Accepted: {}, Done: {}, Decided: {}, Lasted: {}}
 	channels := map[string]map[int]Sum{}
 	priced, micros := int64(0), int64(0)

@@ -41,7 +41,7 @@ func NewFold() *Fold {
 func Types() []event.Type {
 	return []event.Type{event.TaskCreated, event.Queued, event.Acknowledged, event.Delegated, event.DelegationRefused, event.Waiting, event.Resumed,
 		event.Completed, event.Failed, event.Cancelled, event.MessageCompleted, event.UsageRecorded, event.Requested, event.Decided,
-		event.ChangesRequested, event.Expired, event.Stale, event.WithdrawnRight, event.BreakerOpened, event.BreakerClosed}
+		event.ChangesRequested, event.Expired, event.Stale, event.WithdrawnRight, event.Denied, event.BreakerOpened, event.BreakerClosed}
 }
 
 func (f *Fold) Add(e event.Event) {
@@ -57,6 +57,8 @@ func (f *Fold) Add(e event.Event) {
 		f.count(k, Handoffs, "")
 	case event.DelegationRefused:
 		f.count(k, Refusals, Label(event.Read[event.DelegationRefusedData](e).Code))
+	case event.Denied:
+		f.count(k, DeniedCalls, Label(event.Read[event.DeniedData](e).Rule))
 	case event.MessageCompleted:
 		call := event.Read[event.MessageCompletedData](e)
 		k.Model, k.Measure = Label(call.Model), ModelCalls

@@ -23,6 +23,7 @@ const (
 	Ended        Measure = "ended"         // N delegations, Code the state
 	Failures     Measure = "failures"      // N delegations, Code the error's
 	Refusals     Measure = "refusals"      // N hand-overs, Code the guard's, by the agent that asked
+	DeniedCalls  Measure = "denied_calls"  // N calls of tools, Code the rule's name, by the agent that would make them
 	Accepted     Measure = "accepted"      // from queued to acknowledged (H31): N, Total µs, Bucket
 	Done         Measure = "done"          // from queued to the end: N, Total µs, Bucket
 	ForSlot      Measure = "for_slot"      // N waits for a worker, Total µs
