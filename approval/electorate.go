@@ -178,7 +178,10 @@ func (e Electorate) TooFew(r Request) string {
 		return ""
 	}
 	need := fmt.Sprintf("This needs %d of %s", r.Rule.Need, policy.Join(r.Rule.From, "or"))
-	if len(r.Rule.From) == 0 {
+	switch {
+	case r.IsQuestion():
+		need = "This needs an answer"
+	case len(r.Rule.From) == 0:
 		need = fmt.Sprintf("This needs %d %s", r.Rule.Need, plural(r.Rule.Need, "approver", "approvers"))
 	}
 	can := each.Of(e.yes(r), func(d Decision) string { return d.By().String() })
@@ -217,6 +220,9 @@ func (e Electorate) lacking(r Request) []string {
 
 // remedy is what to do about too few people.
 func (r Request) remedy() string {
+	if r.IsQuestion() { // which no rule of the configuration is about
+		return fmt.Sprintf("Give %s the role operator again, or another person the role approver.", r.Requester)
+	}
 	if len(r.Rule.From) == 0 {
 		return fmt.Sprintf("Give another person the role approver, or change the rule %q.", r.Rule.Name)
 	}

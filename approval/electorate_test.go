@@ -7,6 +7,7 @@ import (
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/people"
 )
@@ -81,6 +82,28 @@ func TestWhoseTurnItIs(t *testing.T) {
 		if got := e.TooFew(c.r); got != c.tooo {
 			t.Errorf("%s: too few %q, want %q", name, got, c.tooo)
 		}
+	}
+}
+
+// Who asked for the task may answer what its agents ask, whoever decides on their work: a
+// question has too few people only where they may not either.
+func TestAQuestionWaitsForWhoAskedForTheTask(t *testing.T) {
+	ask := func(requester string) approval.Request {
+		r := asks(1, "gone")
+		r.Kind, r.Question, r.RequesterID, r.Requester = approval.Question, &agent.Question{Text: "Which colour?"}, "usr_"+requester, requester
+		r.Rule.Name = approval.AskPerson
+		return r
+	}
+	e := approval.NewElectorate(staff(), groups, true, noon)
+	if r := ask("dora"); e.TooFew(r) != "" || e.Stuck(r) || e.Turn(r, "usr_bob") != "dora" || e.Turn(r, "usr_dora") != "you" || !reflect.DeepEqual(approval.Names(e.Needs(r).Missing), []string{"dora"}) {
+		t.Errorf("dora's own: too few %q, stuck %v, turn %q, needs %+v", e.TooFew(r), e.Stuck(r), e.Turn(r, "usr_bob"), e.Needs(r))
+	}
+	r := ask("eve") // who may only look by now
+	if want := "This needs an answer, but nobody can. Give eve the role operator again, or another person the role approver."; e.TooFew(r) != want || !e.Stuck(r) {
+		t.Errorf("eve's: %q, stuck %v", e.TooFew(r), e.Stuck(r))
+	}
+	if refused := e.May(people.As(user("eve", people.Auditor), nil), r, approval.Respond); refused == nil {
+		t.Error("eve may answer")
 	}
 }
 

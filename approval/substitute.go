@@ -95,12 +95,21 @@ func (e Electorate) open(r Request) []seat {
 		open = append(open, s)
 	}
 	for _, u := range e.users { // who asked for the task may answer, whoever decides
-		if r.MayAnswer(u.ID) && !u.Disabled && !slices.ContainsFunc(open, func(s seat) bool { return s.holder.ID == u.ID }) {
+		if r.MayAnswer(u.ID) && answers(u) && !slices.ContainsFunc(open, func(s seat) bool { return s.holder.ID == u.ID }) {
 			open = append(open, seat{owner: u, holder: u})
 		}
 	}
 	slices.SortFunc(open, func(a, b seat) int { return cmp.Compare(a.voter().String(), b.voter().String()) })
 	return open
+}
+
+// answers reports whether u may answer what an agent asks in the course of their own task:
+// whoever may send tasks, or decide.
+func answers(u people.User) bool {
+	return !u.Disabled && slices.ContainsFunc(u.Roles, func(r people.Role) bool {
+		may := r.Scopes()
+		return slices.Contains(may, people.TasksWrite) || slices.Contains(may, people.ApprovalsDecide)
+	})
 }
 
 // seatOf is the seat in which u would speak: their own, else that of somebody absent,

@@ -193,15 +193,40 @@ func (f *Frame) whose(d orchestrator.Delegation, tree []orchestrator.Delegation)
 		if d.Work.OpenAsks() > 0 {
 			return "an approver"
 		}
-		for _, x := range tree {
-			if x.ParentID == d.ID && !x.State.Ended() {
-				return "waits for " + x.To
-			}
+		if leaf := f.leafBelow(d.ID, tree); leaf != "" {
+			return "waits for " + leaf
 		}
 		return "waits for others"
 	default:
 		return ""
 	}
+}
+
+// leafBelow names the child that a delegation waits for, and where the work below it is stopped
+// by what people are asked, who is asked there.
+func (f *Frame) leafBelow(id string, tree []orchestrator.Delegation) string {
+	for _, x := range tree {
+		if x.ParentID != id || x.State.Ended() {
+			continue
+		}
+		at := x
+		for range tree { // no deeper than there are delegations
+			turn := f.AskedTurn(at.ID)
+			if turn == "" && at.Work.OpenAsks() > 0 {
+				turn = "an approver"
+			}
+			if turn != "" {
+				return x.To + ": " + at.To + " waits for " + turn
+			}
+			below := slices.IndexFunc(tree, func(y orchestrator.Delegation) bool { return y.ParentID == at.ID && !y.State.Ended() })
+			if below < 0 {
+				break
+			}
+			at = tree[below]
+		}
+		return x.To
+	}
+	return ""
 }
 
 // Usage is what was reported; nothing at all is not zero.
@@ -283,7 +308,7 @@ func (f *Frame) TaskTurn(root orchestrator.Delegation, tree []orchestrator.Deleg
 		return ""
 	}
 	at := root
-	waits := func(d orchestrator.Delegation) bool { return d.State == orchestrator.Waiting && f.asked(d.ID) == nil }
+	waits := func(d orchestrator.Delegation) bool { return d.State == orchestrator.Waiting && f.AskedTurn(d.ID) == "" }
 	for _, d := range tree {
 		if !d.State.Ended() && !waits(d) && (waits(at) || d.Depth > at.Depth) {
 			at = d
@@ -363,10 +388,12 @@ func (f *Frame) asked(delegationID string) *approval.Request {
 }
 
 // AskedTurn says who must act next on the call or the question that a delegation waits for
-// people with; "" where the reader does not know of one.
+// people with; "" where there is none. Who may not read requests learns no names.
 func (f *Frame) AskedTurn(delegationID string) string {
 	r := f.asked(delegationID)
 	switch {
+	case r == nil && f.asking[delegationID]:
+		return "a person, with a call or a question"
 	case r == nil:
 		return ""
 	case r.IsQuestion():

@@ -109,6 +109,9 @@ type Frame struct {
 	Chrome  views.Chrome
 	Voters  approval.Electorate
 	Pending []approval.Request // newest first, at most 200
+	// asking are the delegations that wait for people with a call or a question, also those
+	// whose requests the reader may not see.
+	asking map[string]bool
 }
 
 // Begin reads the frame. The position of the log is read before anything that the
@@ -132,6 +135,12 @@ func (p *Site) Begin(c echo.Context, section views.Section, title string) (*Fram
 	}
 	if f.Pending, err = p.Requests.Pending(ctx, 200); err != nil {
 		return nil, err
+	}
+	f.asking = make(map[string]bool, len(f.Pending))
+	for _, r := range f.Pending {
+		if r.IsAction() || r.IsQuestion() {
+			f.asking[r.DelegationID] = true
+		}
 	}
 	if !who.Has(people.ApprovalsRead) {
 		f.Pending = slices.DeleteFunc(slices.Clone(f.Pending), func(r approval.Request) bool { return !OwnQuestion(who, r) })

@@ -110,7 +110,27 @@ func (w WaitsOf) Of(ctx context.Context, live []orchestrator.Delegation) ([]wire
 		}
 		rows = append(rows, row)
 	}
+	leaves(rows)
 	return rows, nil
+}
+
+// leaves adds to the rows that wait for work below for which people it waits there, with the
+// request that leads to them. It says so where the row below is in the same answer.
+func leaves(rows []wire.Wait) {
+	at := make(map[string]int, len(rows))
+	for i, w := range rows {
+		at[w.DelegationID] = i
+	}
+	for i := range rows {
+		leaf, known := i, true
+		for depth := 0; known && depth < len(rows) && rows[leaf].For == WaitsForChildren && len(rows[leaf].Children) > 0; depth++ {
+			leaf, known = at[rows[leaf].Children[0].ID]
+		}
+		if w := &rows[i]; known && leaf != i && rows[leaf].For == WaitsForPeople && rows[leaf].ApprovalID != "" {
+			w.ApprovalID, w.People = rows[leaf].ApprovalID, rows[leaf].People
+			w.Says += "; there " + rows[leaf].Agent + " waits for people: " + rows[leaf].Says
+		}
+	}
 }
 
 func (a *asker) row(d orchestrator.Delegation) (wire.Wait, error) {
@@ -212,12 +232,11 @@ func (a *asker) answers(d orchestrator.Delegation, w *wire.Wait) error {
 		return err
 	}
 	if r.IsQuestion() {
-		who := []string{}
-		if r.RequesterID != "" && !slices.Contains(w.People, r.Requester) {
-			who = append(who, r.Requester)
+		if says := "its question waits for an answer"; len(w.People) > 0 {
+			w.Says = says + "; who can give one: " + strings.Join(w.People, ", ")
+		} else {
+			w.Says = says + ": " + w.Says
 		}
-		w.People = append(w.People, who...)
-		w.Says = "its question waits for an answer; who can give one: " + strings.Join(w.People, ", ")
 	} else {
 		w.Says = "its call of " + callee(r) + " waits for a yes: " + w.Says
 	}
@@ -286,7 +305,7 @@ func WaitRows(waits []wire.Wait) []views.WaitRow {
 	var rows []views.WaitRow
 	for _, w := range waits {
 		r := views.WaitRow{ID: w.DelegationID, Agent: w.Agent, Text: w.Text, State: w.State, Says: w.Says, Since: w.Since}
-		if w.For == WaitsForPeople && w.ApprovalID != "" {
+		if w.ApprovalID != "" && (w.For == WaitsForPeople || w.For == WaitsForChildren) {
 			r.Href = views.ApprovalHref(w.ApprovalID)
 		}
 		for _, b := range w.Children[:min(len(w.Children), 5)] {

@@ -169,3 +169,81 @@ func TestClaudeCodeAsksThroughTheGate(t *testing.T) {
 		p.Until("the end", func() bool { return p.Root(root).State == orchestrator.Completed })
 	})
 }
+
+// nestedTeam is a chain whose last agent asks about a call, and then a question.
+const nestedTeam = `
+groups: {gone: [bob]}
+agents:
+  kik: {kind: command, sandbox: off, command: [sh, -c, 'cat > /dev/null; gatehouse delegate lead "Lead it"']}
+  lead: {kind: command, sandbox: off, command: [sh, -c, 'cat > /dev/null; gatehouse delegate coder "Publish it"']}
+  coder: {kind: command, sandbox: off, command: [sh, -c, 'cat > /dev/null;
+    gatehouse permit --tool Bash --input "{\"command\":\"npm publish\"}"; gatehouse ask "Which colour?" --to gone']}
+approval:
+  actions:
+    - {name: shell, when: tool == "Bash", need: 1}
+`
+
+// Everybody reads where the work is stopped: the rows above say which agent waits for which
+// people and lead there; who may not read requests learns that people are asked. A question has
+// people enough as long as who asked for the task may answer it.
+func TestWhatANestedAgentWaitsFor(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, nestedTeam)
+		p.Person("olga", people.Operator)
+		n := p.Start(p.Config, "")
+		p.Asker = p.Person("otto", people.Operator)
+		root := n.Send("kik", "", "one")
+		r := p.Asked(root)
+		olga, ann := n.Browser("olga"), n.Browser("ann")
+		if page := n.Page(olga, "/"); !strings.Contains(page, "waits for a person, with a call or a question") || strings.Contains(page, "waits for others") {
+			t.Error("an operator does not read that people are asked")
+		}
+		if page := n.Page(ann, "/"); !strings.Contains(page, "waits for bob, about a call") {
+			t.Error("the overview does not say who is asked")
+		}
+		for path, who := range map[string]string{"/delegations/" + p.Root(root).ID: "bob, about a call", "/delegations": "waits for lead: coder waits for bob, about a call"} {
+			if page := n.Page(ann, path); !strings.Contains(page, who) {
+				t.Errorf("%s does not say where the work is stopped", path)
+			}
+		}
+		if page := n.Page(olga, "/delegations/"+p.Root(root).ID); !strings.Contains(page, "a person, with a call or a question") {
+			t.Error("an operator does not read on the page of the task that people are asked")
+		}
+		var waits wire.Waits
+		if code, err := n.Call(http.MethodGet, "/api/v1/waits?task="+root, p.Asker, nil, &waits); err != nil || code != http.StatusOK || len(waits.Items) != 3 {
+			t.Fatalf("waits: %d, %v, %+v", code, err, waits)
+		}
+		for _, w := range waits.Items {
+			if w.ApprovalID != r.ID || !slices.Equal(w.People, []string{"bob"}) || !strings.Contains(w.Says, "its call of Bash waits for a yes") {
+				t.Errorf("%s waits for %s (%v, %s)", w.Agent, w.Says, w.People, w.ApprovalID)
+			}
+		}
+		if page := n.Page(ann, "/waits"); strings.Count(page, "/approvals/"+r.ID) < 3 {
+			t.Error("the rows above do not lead to the request")
+		}
+		if code, err := n.Decide(r); err != nil || code != http.StatusOK {
+			t.Fatalf("the yes: %d, %v", code, err)
+		}
+
+		q := p.Asked(root)
+		bob, err := p.Store.UserByName(t.Context(), "bob")
+		p.Must(err)
+		p.Must(p.Store.SetDisabled(t.Context(), "test", bob.ID, true))
+		var shown wire.Request
+		if code, err := n.Call(http.MethodGet, "/api/v1/approvals/"+q.ID, p.Asker, nil, &shown); err != nil || code != http.StatusOK || shown.Needs.Problem != "" || !slices.Equal(shown.Needs.Missing, []string{"otto"}) {
+			t.Errorf("the question: %d, %v, %+v", code, err, shown.Needs)
+		}
+		p.Approver = p.Person("vera", people.Approver)
+		if out, code := p.Cli(n, "approvals"); code != 0 || strings.Contains(out, "⚠") || !strings.Contains(out, "needs otto") {
+			t.Errorf("approvals: exit %d\n%s", code, out)
+		}
+		if out, code := p.Cli(n, "waits", root); code != 0 || !strings.Contains(out, "its question waits for an answer; who can give one: otto") {
+			t.Errorf("waits: exit %d\n%s", code, out)
+		}
+		if code, said := casts(n, p.Asker, q, map[string]any{"verdict": "answer", "comment": "blue"}); code != http.StatusOK {
+			t.Fatalf("otto answers: %d %+v", code, said)
+		}
+		p.Until("the end", func() bool { return p.Root(root).State == orchestrator.Completed })
+	})
+}
