@@ -308,7 +308,9 @@ func (f *Frame) TaskTurn(root orchestrator.Delegation, tree []orchestrator.Deleg
 		return ""
 	}
 	at := root
-	waits := func(d orchestrator.Delegation) bool { return d.State == orchestrator.Waiting && f.AskedTurn(d.ID) == "" }
+	waits := func(d orchestrator.Delegation) bool {
+		return d.State == orchestrator.Waiting && f.AskedTurn(d.ID) == ""
+	}
 	for _, d := range tree {
 		if !d.State.Ended() && !waits(d) && (waits(at) || d.Depth > at.Depth) {
 			at = d

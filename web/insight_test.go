@@ -139,7 +139,7 @@ func TestFiguresAndFlowHavePages(t *testing.T) {
 		"/insights?from=x": {"is not understood", "By agent"},
 		"/insights?from=2026-02-01&to=2026-01-01": {"end before they begin"},
 		"/insights/agent.csv":                     {"name,tasks,handoffs", "kik,1,"},
-		"/insights/channel.csv":                   {"channel,approved,rejected"},
+		"/insights/channel.csv":                   {"channel,approved,rejected", ",answered"},
 		"/insights?agent=kik&repository=":         {"By agent", `<option value="kik" selected>`, "agent=kik", "Clear"},
 		"/insights?agent=%3Ckik%3E":               {"Nothing happened in these days for", "Show all"},
 		"/insights/day.csv?agent=nobody":          {"name,tasks"},

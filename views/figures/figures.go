@@ -141,7 +141,7 @@ func ByCount(m map[string]int64) []codeCount {
 // without a value was not measured.
 var CSVHead = []string{"name", "tasks", "handoffs", "runs", "model_calls", "input_tokens", "output_tokens", "usd", "reports_without_price", "failures", "refusals", "deadlocks",
 	"accepted_mean", "accepted_p50", "accepted_p95", "done_mean", "done_p50", "done_p95", "waited_for_slot", "waited_for_children", "waited_for_people", "breaker_opened",
-	"asked", "decided", "decided_by_rule", "rejected", "decided_p50", "decided_p95", "lasted_p50", "lasted_p95", "denied_calls"}
+	"asked", "decided", "decided_by_rule", "rejected", "decided_p50", "decided_p95", "lasted_p50", "lasted_p95", "denied_calls", "answered"}
 
 // CSVRow is one line under CSVHead. A name that a spreadsheet would take for a formula gets
 // an apostrophe before it.
@@ -154,7 +154,7 @@ func CSVRow(r insight.Row) []string {
 	return []string{cell(r.Name), Num(r.Tasks), Num(r.Handoffs), Num(r.Runs), Num(r.ModelCalls), Num(r.InputTokens), Num(r.OutputTokens), money, Num(r.Unpriced), Num(Sum(r.Failures)), Num(Sum(r.Refusals)),
 		Num(r.Deadlocks), Plain(r.Accepted.Mean), Plain(r.Accepted.P50), Plain(r.Accepted.P95), Plain(r.Done.Mean), Plain(r.Done.P50), Plain(r.Done.P95),
 		fmt.Sprintf("%.3f", r.ForSlot.Seconds), fmt.Sprintf("%.3f", r.ForChildren.Seconds), fmt.Sprintf("%.3f", r.ForPeople.Seconds), Num(r.Opened),
-		Num(r.Asked), Num(ends.Decided), Num(ends.ByRule), Num(ends.Rejected), Plain(r.Decided.P50), Plain(r.Decided.P95), Plain(r.Lasted.P50), Plain(r.Lasted.P95), Num(Sum(r.Denied))}
+		Num(r.Asked), Num(ends.Decided), Num(ends.ByRule), Num(ends.Rejected), Plain(r.Decided.P50), Plain(r.Decided.P95), Plain(r.Lasted.P50), Plain(r.Lasted.P95), Num(Sum(r.Denied)), Num(ends.Answered)}
 }
 
 // cell is text that no spreadsheet takes for a formula.
@@ -166,9 +166,9 @@ func cell(text string) string {
 }
 
 // ChannelHead and ChannelLine are the file of decisions by channel; times are seconds.
-var ChannelHead = []string{"channel", "approved", "rejected", "changes_requested", "withdrawn", "expired", "decided_p50", "decided_p95"}
+var ChannelHead = []string{"channel", "approved", "rejected", "changes_requested", "withdrawn", "expired", "decided_p50", "decided_p95", "answered"}
 
 // ChannelLine is one line under ChannelHead.
 func ChannelLine(r insight.ChannelRow) []string {
-	return []string{cell(r.Channel), Num(r.Approved), Num(r.Rejected), Num(r.ChangesRequested), Num(r.Withdrawn), Num(r.Expired), Plain(r.Took.P50), Plain(r.Took.P95)}
+	return []string{cell(r.Channel), Num(r.Approved), Num(r.Rejected), Num(r.ChangesRequested), Num(r.Withdrawn), Num(r.Expired), Plain(r.Took.P50), Plain(r.Took.P95), Num(r.Answered)}
 }

@@ -21,6 +21,7 @@ type Shares struct {
 	Decided  int64 // yes and no, of people and rules
 	ByRule   int64 // of these, those of rules
 	Rejected int64 // of these, those that said no
+	Answered int64 // questions, which are none of these
 }
 
 // Shares adds up the verdicts that end a request.
@@ -28,6 +29,9 @@ func (f Figures) Shares() Shares {
 	var s Shares
 	for code, n := range f.Verdicts {
 		channel, verdict, _ := strings.Cut(code, ":")
+		if verdict == "answer" {
+			s.Answered += n
+		}
 		if verdict != "approve" && verdict != "reject" {
 			continue
 		}
