@@ -121,6 +121,15 @@ func (r Request) ForTask() bool {
 	return r.State == Approved && sayable && len(yes) > 0 && !slices.ContainsFunc(yes, func(d Decision) bool { return !d.ForTask })
 }
 
+// Revoked says who ended what a yes allowed for the rest of its task, and when; "" while it
+// holds, and where there is none.
+func (r Request) Revoked() (by string, at time.Time) {
+	if r.Grant == nil || r.Grant.RevokedAt == nil {
+		return "", time.Time{}
+	}
+	return r.Grant.RevokedBy, *r.Grant.RevokedAt
+}
+
 // grant stores a grant where every yes to the call was for the rest of the task.
 func grant(ctx context.Context, tx Tx, r *Request) error {
 	if !r.ForTask() {
@@ -156,7 +165,8 @@ func revoke(ctx context.Context, tx Tx, g Grant, by string) error {
 	if err := tx.SaveGrant(ctx, g); err != nil {
 		return err
 	}
-	return tx.Append(ctx, event.Of("", by, event.GrantRevokedData{GrantID: g.ID, Scope: g.Scope.String(), Agent: g.Agent}))
+	about := event.About{ApprovalID: g.RequestID, Kind: string(Action)}
+	return tx.Append(ctx, event.Of("", by, event.GrantRevokedData{About: about, GrantID: g.ID, Scope: g.Scope.String(), Agent: g.Agent}))
 }
 
 // Grants are those of a task, oldest first, also those that were revoked.
@@ -190,7 +200,11 @@ func (g *Gateway) Revoke(ctx context.Context, id string, p people.Principal) (Gr
 			return err
 		}
 		found.RevokedAt, found.RevokedBy = new(tx.Now()), p.Name()
-		return nil
+		r, err := tx.Request(ctx, found.RequestID) // whose cards say that such calls may be made
+		if err != nil {
+			return err
+		}
+		return tx.SaveRequest(ctx, r)
 	})
 	return found, err
 }

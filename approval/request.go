@@ -80,6 +80,7 @@ type Request struct {
 	Decisions    []Decision // of all revisions, oldest first
 	Readers      []Reader   // who read Revision and gave no verdict on it; only where WithReaders was asked
 	Cards        []Card
+	Grant        *Grant // what the yes to a call allows for the rest of its task, else nil
 }
 
 // Delivery is what a yes does with the revision.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -174,6 +176,30 @@ func (s *Store) attach(ctx context.Context, requests []approval.Request) error {
 	for _, c := range cards {
 		r := byID[c.RequestID]
 		r.Cards = append(r.Cards, c)
+	}
+	if err != nil {
+		return err
+	}
+	return s.attachGrants(ctx, byID)
+}
+
+// attachGrants reads what the yeses allow that are for the rest of a task.
+func (s *Store) attachGrants(ctx context.Context, requests map[string]*approval.Request) error {
+	tasks := map[string]any{}
+	for _, r := range requests {
+		if r.ForTask() {
+			tasks[r.TaskID] = r.TaskID
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	rows, err := s.Query(ctx, selectGrants+" where task_id in "+store.Marks(len(tasks))+" order by id", slices.Collect(maps.Values(tasks))...)
+	grants, err := store.Collect(rows, err, scanGrant)
+	for _, g := range grants {
+		if r := requests[g.RequestID]; r != nil {
+			r.Grant = &g
+		}
 	}
 	return err
 }

@@ -107,11 +107,17 @@ func (f face) granted(s *sheet) {
 	scope, _ := f.r.Scope()
 	s.line(scopeButton, ": ")
 	s.as(asCode, cut(oneLine(scope.String()), textLimit))
+	if by, at := f.r.Revoked(); by != "" {
+		s.line(cut("Revoked by "+name(by)+", "+f.clock.at(at)+": such calls are asked again", lineLimit))
+	}
 }
 
 // called is the first line of a card about a call that takes no verdict any more.
 func (f face) called() string {
+	by, _ := f.r.Revoked()
 	switch {
+	case f.r.ForTask() && by != "":
+		return "Approved for this task · revoked by " + name(by)
 	case f.r.ForTask():
 		return "Approved for this task · " + name(f.r.Agent) + " may make such calls"
 	case f.r.State == approval.Approved:

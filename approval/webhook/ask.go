@@ -3,6 +3,7 @@ package webhook
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -20,9 +21,11 @@ type actionShape struct {
 	Server       string     `json:"server"` // whose tool it is, "" for the agent's own
 	Hints        hintsShape `json:"hints"`
 	DelegationID string     `json:"delegation_id"`
-	Scope        string     `json:"scope"`    // what a yes for the rest of the task would cover, "" where there is none
-	ForTask      bool       `json:"for_task"` // it was approved for the rest of the task
-	Edited       bool       `json:"edited"`   // the input is one that a person wrote
+	Scope        string     `json:"scope"`                // what a yes for the rest of the task would cover, "" where there is none
+	ForTask      bool       `json:"for_task"`             // it was approved for the rest of the task
+	Edited       bool       `json:"edited"`               // the input is one that a person wrote
+	RevokedBy    string     `json:"revoked_by,omitempty"` // who ended that; such calls are asked again
+	RevokedAt    *time.Time `json:"revoked_at,omitempty"`
 }
 
 // hintsShape is what a tool's server says of it, without what it does not say.
@@ -56,6 +59,9 @@ func actionOf(r approval.Request) *actionShape {
 	if scope, ok := r.Scope(); ok {
 		s.Scope = masked(scope.String(), maxComment)
 	}
+	if by, at := r.Revoked(); by != "" {
+		s.RevokedBy, s.RevokedAt = clip(by, maxText), utc(&at)
+	}
 	return s
 }
 
@@ -82,6 +88,9 @@ func called(n news, r approval.Request, view approval.CardView) string {
 		}
 		return as(approval.Pending, "Approval needed · "+who+" wants to call a tool")
 	case approval.Approved:
+		if by, _ := r.Revoked(); by != "" {
+			return as(approval.Cancelled, "Revoked by "+foreign(by, slackText)+" · "+who+" asks about such calls again")
+		}
 		if r.ForTask() {
 			return as(approval.Approved, "Approved for this task · "+who+" may make such calls")
 		}

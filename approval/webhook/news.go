@@ -24,6 +24,7 @@ const (
 	Failed           = "approval.failed"
 	Cancelled        = "approval.cancelled"
 	Superseded       = "approval.superseded"
+	GrantRevoked     = "approval.grant_revoked" // a call that was approved for the rest of its task
 )
 
 // news is what there is to say of a request as it stands.
@@ -43,11 +44,17 @@ func newsOf(r approval.Request, now time.Time) news {
 	if r.DecidedAt != nil {
 		settled = strconv.FormatInt(r.DecidedAt.UnixMicro(), 10)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d %s", r.ID, r.State, r.Revision.N, len(r.Decisions), settled))
+	what := fmt.Appendf(nil, "%s %s %d %d %s", r.ID, r.State, r.Revision.N, len(r.Decisions), settled)
+	if n.kind == GrantRevoked {
+		what = append(what, " revoked"...)
+	}
+	sum := sha256.Sum256(what)
 	n.id = "msg_" + hex.EncodeToString(sum[:16])
 	switch n.kind {
 	case Requested, Revised:
 		n.at = r.Revision.At
+	case GrantRevoked:
+		_, n.at = r.Revoked()
 	case Decided, ChangesRequested, Expired:
 		if d := current(r); len(d) > 0 {
 			n.at = d[len(d)-1].At
@@ -60,6 +67,9 @@ func newsOf(r approval.Request, now time.Time) news {
 }
 
 func kindOf(r approval.Request) string {
+	if by, _ := r.Revoked(); by != "" {
+		return GrantRevoked
+	}
 	switch r.State {
 	case approval.Pending:
 		switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,5 +64,47 @@ channels:
 		if ran, err := os.ReadFile(filepath.Join(g.Dir, "ran")); err != nil || string(ran) != "published\n" {
 			t.Errorf("in the end it ran %q, %v", ran, err)
 		}
+	})
+}
+
+// What was allowed for the rest of a task is told as over wherever it stood: on the card, the
+// page, in the chat, and to webhooks.
+func TestARevokedGrantIsToldWhereItWasGiven(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		h := newHears(t)
+		g := placetest.NewGate(t, database, callingTeam+strings.NewReplacer("HEARS", h.URL).Replace(`
+channels:
+  telegram: {token: "TOKEN", api_url: "BOT_API", chats: [-100123]}
+  webhooks: [{name: cards, url: "HEARS/cards", secret: whsec_`+endsSecret+`, allow_private: true}]
+`))
+		n := g.Start(g.Config, "")
+		g.Link(n, "bob", 1001)
+		root := n.Send("coder", "", "one")
+		r := g.Asked(root)
+		if said := g.Press(g.Shown(r), "For this task", "bob"); said != "Approved for this task. coder may make such calls." {
+			t.Fatalf("bob is told %q", said)
+		}
+		g.Asked(root) // the question that comes after
+		grants, err := g.Store.Grants(t.Context(), root)
+		if err != nil || len(grants) != 1 {
+			t.Fatalf("%d grants, %v", len(grants), err)
+		}
+		g.Bot.Until(g, "the card as approved", func() bool { return strings.Contains(g.Card(placetest.Team, r).Text, "Approved for this task · coder may make such calls") })
+		if out, code := g.Cli(n, "grants", "--revoke", grants[0].ID); code != 0 {
+			t.Fatalf("revoke: exit %d\n%s", code, out)
+		}
+		g.Bot.Until(g, "the card as revoked", func() bool {
+			text := g.Card(placetest.Team, r).Text
+			return strings.Contains(text, "Approved for this task · revoked by bob") && strings.Contains(text, "such calls are asked again") && !strings.Contains(text, "may make such calls")
+		})
+		ann := n.Browser("ann")
+		if page := n.Page(ann, "/approvals/"+r.ID); !strings.Contains(page, "<b>bob</b> revoked it: such calls are asked again") {
+			t.Error("the page does not say that it was revoked")
+		}
+		if page := n.Page(n.Browser("bob"), "/chat?request="+r.ID); !strings.Contains(page, "bob has revoked the rest, so those like it are asked again") {
+			t.Error("the chat does not say that it was revoked")
+		}
+		g.Until("the webhook", func() bool { return slices.Contains(h.kinds("/cards"), "approval.grant_revoked") })
 	})
 }

@@ -199,6 +199,7 @@ func chatCard(f *handlers.Frame, r approval.Request) view.ChatCard {
 		card.Asks, card.Says = handlers.AsksInCard(r), ""
 	}
 	card.Call, card.ForTask = r.IsAction(), grantedBy(r)
+	card.RevokedBy, _ = r.Revoked()
 	if r.State != approval.Pending {
 		card.DecidedAt = handlers.At(r.DecidedAt)
 		if d, verb := decisive(r); verb != "" {

@@ -29,6 +29,7 @@ import (
 // reviewAsk is the rest of the review page where r asks about a call, or is a question.
 func (p *Pages) reviewAsk(c echo.Context, f *handlers.Frame, q url.Values, page view.ReviewPage, r approval.Request, shown approval.Revision, all []approval.Revision, no refused) error {
 	page.Says, page.Warnings = "", shown.Warnings
+	page.RevokedBy, page.RevokedAt = r.Revoked()
 	for _, v := range all {
 		page.Revisions = append(page.Revisions, v.N)
 	}

@@ -126,6 +126,7 @@ type ChatCard struct {
 	Call        bool            // it asks about a call of a tool
 	Scope       string          // what a yes for the rest of the task covers; empty where there is none
 	ForTask     bool            // it was approved for the rest of the task
+	RevokedBy   string          // who ended that; empty while it holds
 	Choices     []string        // of a question; foreign
 	CanAnswer   bool            // it is a question that the reader may answer
 	Changed     []diff.DiffFile // the files of a change; their lines, too, where it is shown whole
@@ -182,6 +183,8 @@ func (k ChatCard) afterWords() string {
 		return k.Agent + " was asked to work"
 	case k.AskedBy != "" && k.State == "rejected":
 		return k.Agent + " was not asked to work"
+	case k.Call && k.RevokedBy != "" && k.State == "approved":
+		return "the call may be made; " + k.RevokedBy + " has revoked the rest, so those like it are asked again"
 	case k.Call && k.ForTask && k.State == "approved":
 		return "the call may be made, and those like it for the rest of the task"
 	case k.Call && k.State == "approved":

@@ -27,7 +27,9 @@ type ReviewPage struct {
 	Call          *CallAsk     // of a call of a tool; nil for others
 	Question      *QuestionAsk // that an agent asks; nil for others
 	State         string
-	Whose         string    // "you or ann"
+	Whose         string // "you or ann"
+	RevokedBy     string // who ended what was allowed for the rest of the task; "" while it holds
+	RevokedAt     time.Time
 	TooFew        string    // why it cannot get enough yeses; first line when set
 	Since         time.Time // when it was asked
 	ExpiresAt     time.Time // zero: never

@@ -273,6 +273,7 @@ func (d GrantUsedData) sentence(Event, Words) string {
 }
 
 type GrantRevokedData struct {
+	About
 	GrantID string `json:"grant_id"`
 	Scope   string `json:"scope"`
 	Agent   string `json:"agent"`
