@@ -67,6 +67,8 @@ var statuses = map[string]int{
 	guard.CodeCycle: http.StatusConflict, guard.CodeMaxDepth: http.StatusConflict, guard.CodeMaxHandoffs: http.StatusConflict,
 	guard.CodeNoCapacity: http.StatusConflict,
 
+	agent.CodeAttachment: http.StatusBadRequest,
+
 	patch.SourceMissing: http.StatusServiceUnavailable, patch.SourceNotRepository: http.StatusServiceUnavailable,
 	patch.SourceEmpty: http.StatusServiceUnavailable, patch.SourceNoBranch: http.StatusServiceUnavailable,
 	patch.SourceAuth: http.StatusServiceUnavailable, patch.SourceUnreachable: http.StatusServiceUnavailable,
@@ -114,7 +116,7 @@ func FaultOf(err error) Fault {
 	case errors.As(err, &refusal):
 		f.Code, f.Message = refusal.Code, refusal.Message
 	case errors.As(err, &large):
-		f.Code, f.Message = CodeTooLarge, "The request is larger than this server takes. Send less at once."
+		f.Code, f.Message = CodeTooLarge, "The request is larger than the "+agent.Size(large.Limit)+" that this address takes. Send less at once."
 	case errors.Is(err, orchestrator.ErrNotFound):
 		f.Code, f.Message = orchestrator.CodeNotFound, "There is nothing here under that name. Check the address."
 	case errors.Is(err, orchestrator.ErrLost), errors.Is(err, orchestrator.ErrExists):

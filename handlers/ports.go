@@ -47,6 +47,8 @@ type Engine interface {
 	LandAgain(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	// Artifact is the content of an artifact of a delegation's result.
 	Artifact(ctx context.Context, d orchestrator.Delegation, a agent.Artifact) ([]byte, error)
+	// Attachment is the content of a file that came with a task.
+	Attachment(ctx context.Context, t orchestrator.Task, a agent.Attachment) ([]byte, error)
 	Check(ctx context.Context, from, to, taskID string) ([]guard.Verdict, *guard.Verdict, error)
 	Agents(ctx context.Context) ([]orchestrator.AgentStatus, error)
 	Config() *orchestrator.Config

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gatehouse/orchestrator/agent"
@@ -28,6 +29,9 @@ func (e *Engine) prepare(r *run, spec agent.Spec) error {
 		return nil
 	}
 	if err := e.makeFolder(r); err != nil {
+		return err
+	}
+	if err := e.layAttachments(r); err != nil {
 		return err
 	}
 	if r.d.Repository == "" {
@@ -106,27 +110,75 @@ func (r *run) fetched(err error) error {
 // makeFolder makes the attempt's own folder, with scratch in it.
 func (e *Engine) makeFolder(r *run) error {
 	r.folder = filepath.Join(e.Data, "runs", fmt.Sprintf("%s-%d", r.id, r.attempt))
-	if err := os.RemoveAll(r.folder); err != nil {
+	if err := removeTree(r.folder); err != nil {
 		return err
 	}
 	return os.MkdirAll(filepath.Join(r.folder, "scratch"), 0o700)
 }
 
-// removeFolder removes what the attempt left on disk. Folders that an agent made
-// unwritable are opened first.
+// layAttachments puts the files that came with the task beside the checkout, where they are
+// no part of any patch. Nobody may write them there, also where nothing confines the agent.
+func (e *Engine) layAttachments(r *run) error {
+	if len(r.task.Attachments) == 0 {
+		return nil
+	}
+	dir := filepath.Join(r.folder, "attachments")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of attachments: %w", err)
+	}
+	for _, a := range r.task.Attachments {
+		data, err := e.Store.Blob(r.ctx, AttachmentBlob(r.task.ID, a.SHA256))
+		if errors.Is(err, ErrNotFound) {
+			return agent.Fail(agent.CodeAttachment, "The content of the attachment %q is gone: retention removed it. Send a new task with the file.", a.Name)
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, a.Name), data, 0o400); err != nil {
+			return fmt.Errorf("lay out an attachment: %w", err)
+		}
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("the folder of attachments: %w", err)
+	}
+	r.attached = real
+	return os.Chmod(real, 0o500)
+}
+
+// attachments are the files of the task as a run finds them.
+func (r *run) attachments() []agent.Attachment {
+	all := slices.Clone(r.task.Attachments)
+	for i := range all {
+		if r.attached != "" {
+			all[i].Path = filepath.Join(r.attached, all[i].Name)
+		}
+	}
+	return all
+}
+
+// removeFolder removes what the attempt left on disk.
 func (r *run) removeFolder() {
-	if r.folder == "" || os.RemoveAll(r.folder) == nil {
+	if r.folder == "" {
 		return
 	}
-	filepath.WalkDir(r.folder, func(path string, entry os.DirEntry, err error) error { //nolint:errcheck // what cannot be opened fails below
+	if err := removeTree(r.folder); err != nil {
+		r.e.Log.Warn("a run's folder could not be removed", "folder", r.folder, "err", err)
+	}
+}
+
+// removeTree removes a folder, also where somebody made what is in it unwritable.
+func removeTree(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error { //nolint:errcheck // what cannot be opened fails below
 		if entry != nil && entry.IsDir() {
 			os.Chmod(path, 0o700) //nolint:errcheck // the same
 		}
 		return nil
 	})
-	if err := os.RemoveAll(r.folder); err != nil {
-		r.e.Log.Warn("a run's folder could not be removed", "folder", r.folder, "err", err)
-	}
+	return os.RemoveAll(dir)
 }
 
 // What a process before this one had started may still write for a moment after it was
@@ -167,7 +219,7 @@ func (e *Engine) clearRuns(ctx context.Context) error {
 func emptyFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
-		if gone := os.RemoveAll(filepath.Join(dir, entry.Name())); entry.Name() != "lost+found" { // that of a file system of its own is root's
+		if gone := removeTree(filepath.Join(dir, entry.Name())); entry.Name() != "lost+found" { // that of a file system of its own is root's
 			err = errors.Join(err, gone)
 		}
 	}

@@ -42,6 +42,8 @@ type HandoverQuestion struct {
 	// them as the branch does, or as the caller does where Trusted is set.
 	Steering []string `json:"steering,omitempty"`
 	Trusted  bool     `json:"trust_checkout,omitempty"`
+	// Attachments are the files of the task, which every delegation of it is given.
+	Attachments []agent.Attachment `json:"attachments,omitempty"`
 }
 
 // Place names what the files that travel are compared with: a branch, or a tag.
@@ -236,6 +238,9 @@ func (q HandoverQuestion) Whole() string {
 	if text := q.Command(); text != "" {
 		fmt.Fprintf(&b, "\nHand-over:\n%s\n", text)
 	}
+	writeNamed(&b, "Files that came with the task:", each.Of(q.Attachments, func(a agent.Attachment) string {
+		return fmt.Sprintf("%s (%s, sha256 %s)", a.Name, agent.Size(a.Size), a.SHA256)
+	}))
 	if at := q.Stands(); at != "" {
 		fmt.Fprintf(&b, "\nStarts from: %s\n", at)
 	}
@@ -280,7 +285,7 @@ func (e *Engine) triggered(ctx context.Context, t *Task, root *Delegation, spec 
 // rootHanded is the task of a trigger as a hand-over: it starts on the branch, so no files
 // travel. at is where the branch is now, nil for one that works on no files.
 func rootHanded(t *Task, root *Delegation, at *base) Handed {
-	h := Handed{HandoverQuestion: HandoverQuestion{From: t.Via.String(), To: root.To, Text: root.Text}}
+	h := Handed{HandoverQuestion: HandoverQuestion{From: t.Via.String(), To: root.To, Text: root.Text, Attachments: t.Attachments}}
 	if at != nil {
 		h.on(root, at)
 	}

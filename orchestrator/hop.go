@@ -103,6 +103,7 @@ func (e *Engine) makeChild(ctx context.Context, tx Tx, d *Delegation, p planned)
 	child := e.newChild(tx, d, p)
 	child.ContextHash = q.Hash
 	handed := p.handed(child)
+	handed.Attachments = tx.Task().Attachments
 	rule := ruled(p.asks, tx.Now(), tx.Task(), child, handed, p.target.AskFirst)
 	if verdicts, refused = human(verdicts, rule, d.To, p.target.Name); refused != nil {
 		return nil, refused

@@ -36,10 +36,11 @@ type run struct {
 	attempt    int
 	leaseUntil time.Time
 
-	keeps  bool          // the agent's conversation and checkout outlive the attempt
-	mirror *patch.Mirror // nil without a repository
-	dir    string        // the checkout, "" when there is none
-	folder string        // everything of this attempt on disk
+	keeps    bool          // the agent's conversation and checkout outlive the attempt
+	mirror   *patch.Mirror // nil without a repository
+	dir      string        // the checkout, "" when there is none
+	folder   string        // everything of this attempt on disk
+	attached string        // the folder with the task's files, "" without
 
 	mu       sync.Mutex
 	slot     bool
@@ -333,7 +334,8 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 	job := agent.Job{TaskID: r.task.ID, DelegationID: r.id, Attempt: r.attempt, Agent: spec, From: d.From, Text: d.Text,
 		Feedback: d.Work.Feedback, Dir: r.dir, Token: r.token, URL: e.URL(), Memo: d.Work.Memo, Children: append(children, d.Work.Refused...),
 		Handover: d.Work.Handover, Fallback: d.Work.Fallback, Channel: r.task.Via.String(), Chat: r.task.Chat, Board: sharedctx.Board(r.task.ID), Generation: d.Work.Runs,
-		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source, Session: d.Work.Resume, Told: asTold(d.Work.Read)}
+		Revision: max(d.Work.Revision, 1), RemoteHops: r.task.RemoteHops, Source: r.task.Source, Session: d.Work.Resume, Told: asTold(d.Work.Read),
+		Attachments: r.attachments(), AttachmentsDir: r.attached}
 	r.nowUnread(asTold(d.Work.Unread))
 	if traits.Turns {
 		turns, err := e.Store.Turns(r.ctx, r.id, d.Work.Runs)

@@ -31,6 +31,10 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
+	attached, err := s.attach()
+	if err != nil {
+		return Task{}, Delegation{}, false, err
+	}
 	if spec.Role == agent.CLI {
 		return Task{}, Delegation{}, false, Errorf(guard.CodeNotAllowed, "%s has the role cli, which takes no work. Send the task to another agent.", spec.Name)
 	}
@@ -49,7 +53,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	t := Task{
 		ID: NewID(TaskPrefix, now), RootID: NewID(DelegationPrefix, now), Agent: spec.Name, Text: s.Text,
 		Repository: repo, Ref: s.Ref, Key: s.Key, Complexity: class.Tier, Budget: s.Budget, RemoteHops: s.RemoteHops, Source: s.Source, Why: class.Why,
-		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, Chat: s.Chat, CreatedAt: now,
+		RequesterID: s.RequesterID, Requester: s.Requester, Via: s.Via, Chat: s.Chat, Attachments: attached, CreatedAt: now,
 	}
 	root := Delegation{
 		ID: t.RootID, TaskID: t.ID, To: spec.Name, Text: s.Text, Chain: newChain(c),
@@ -68,13 +72,13 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 		return t, root, false, nil
 	}
 	if rule.Asks == "" {
-		return e.create(ctx, t, root, nil)
+		return e.create(ctx, t, root, s.keep(ctx, &t, nil))
 	}
 	at, err := e.standing(ctx, &t, &root, spec)
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
-	return e.create(ctx, t, root, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec, at) })
+	return e.create(ctx, t, root, s.keep(ctx, &t, func(tx Tx) error { return e.askRoot(ctx, tx, asks, &root, spec, at) }))
 }
 
 // create stores a task with its root, and with what also does in the same
@@ -84,6 +88,9 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 		Complexity: t.Complexity, Independent: root.Work.Independent, Why: t.Why}
 	if t.Source != nil {
 		said.Source = t.Source
+	}
+	if len(t.Attachments) > 0 {
+		said.Attachments = t.Attachments
 	}
 	stored, created, err := e.Store.NewTask(ctx, t, func(tx Tx) error {
 		b := e.continuation(tx, nil)
@@ -112,7 +119,7 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 		e.Trace("task committed")
 		return stored, root, true, nil
 	}
-	if stored.Text != t.Text || stored.Agent != t.Agent {
+	if stored.Text != t.Text || stored.Agent != t.Agent || !slices.Equal(stored.Attachments, t.Attachments) {
 		return Task{}, Delegation{}, false, Errorf(CodeKeyReused, "The key %q was used for another task, %s. Use a new key for a new task.", t.Key, stored.ID)
 	}
 	first, err := e.Store.Delegation(ctx, stored.RootID)
@@ -206,8 +213,12 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 	if err := e.forkFiles(ctx, &o, &root); err != nil {
 		return Task{}, Delegation{}, err
 	}
+	files, err := e.handOnAttachments(ctx, &o.task, &t)
+	if err != nil {
+		return Task{}, Delegation{}, err
+	}
 	upTo := len(o.turns)
-	t, root, _, err = e.create(ctx, t, root, func(tx Tx) error {
+	t, root, _, err = e.create(ctx, t, root, files.keep(ctx, &t, func(tx Tx) error {
 		kept := ""
 		if k := root.Work.Checkpoint; k != nil {
 			kept = k.Commit + " " + k.Tree
@@ -219,7 +230,7 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 			return err
 		}
 		return tx.Append(ctx, event.Of(root.ID, f.Requester, event.ForkedData{Agent: root.To, FromTask: o.task.ID, From: o.d.ID, Turn: upTo}))
-	})
+	}))
 	if err != nil {
 		return Task{}, Delegation{}, err
 	}

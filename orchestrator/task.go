@@ -1,8 +1,11 @@
 package orchestrator
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -61,9 +64,10 @@ type Task struct {
 	ForkOf      string         // the delegation that this was forked from, "" when none
 	RemoteHops  int            // hand-overs between systems that led here
 	Source      *agent.Source  // what it is about elsewhere, nil when nobody said (A8)
-	PausedAt    *time.Time     // nil: not paused
-	LastN       int64          // number of the newest event
-	LastHash    string         // its hash
+	Attachments []agent.Attachment
+	PausedAt    *time.Time // nil: not paused
+	LastN       int64      // number of the newest event
+	LastHash    string     // its hash
 	CreatedAt   time.Time
 	EndedAt     *time.Time
 	DroppedAt   *time.Time // when retention removed its texts, nil while they are here
@@ -95,6 +99,8 @@ type Submission struct {
 	RemoteHops int
 	Source     *agent.Source
 	Handoffs   bool // enables hand-overs where the settings want that said (H29)
+	// Attachments are files that every delegation of the task is given.
+	Attachments []agent.File
 }
 
 // check validates what does not need the registry.
@@ -119,6 +125,84 @@ func (s Submission) check() error {
 		return Errorf(CodeBadRequest, "The source was not taken: %w.", err)
 	}
 	return nil
+}
+
+// attach checks the files of a submission and says how the task has them.
+func (s Submission) attach() ([]agent.Attachment, error) {
+	all, f := agent.Attach(s.Attachments)
+	if f != nil {
+		return nil, f
+	}
+	for _, a := range all {
+		if mask.Text(a.Name) != a.Name {
+			return nil, agent.Fail(agent.CodeAttachment, "The name of a file looks like a secret. Rename the file.")
+		}
+	}
+	return all, nil
+}
+
+// keep stores the contents of t's attachments in its transaction, before also.
+func (s Submission) keep(ctx context.Context, t *Task, also func(Tx) error) func(Tx) error {
+	if len(s.Attachments) == 0 {
+		return also
+	}
+	return func(tx Tx) error {
+		for i, a := range t.Attachments {
+			if err := tx.PutBlob(ctx, AttachmentBlob(t.ID, a.SHA256), "attachment", s.Attachments[i].Data); err != nil {
+				return err
+			}
+		}
+		if also == nil {
+			return nil
+		}
+		return also(tx)
+	}
+}
+
+// handOnAttachments gives the files of one task to another that is made of it, as far as their
+// contents are there still.
+func (e *Engine) handOnAttachments(ctx context.Context, from, to *Task) (Submission, error) {
+	var s Submission
+	for _, a := range from.Attachments {
+		data, err := e.Store.Blob(ctx, AttachmentBlob(from.ID, a.SHA256))
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return s, err
+		}
+		to.Attachments = append(to.Attachments, a)
+		s.Attachments = append(s.Attachments, agent.File{Name: a.Name, Data: data})
+	}
+	return s, nil
+}
+
+// AttachmentBlob names the content of an attachment in the store. Each task has its own, so
+// that retention removes it with the task.
+func AttachmentBlob(taskID, sha string) string { return "attachment:" + taskID + ":" + sha }
+
+// AttachmentURL is where callers get the content of an attachment, from the server's address on.
+func (t *Task) AttachmentURL(name string) string {
+	return "/api/v1/delegations/" + t.RootID + "/attachments/" + url.PathEscape(name)
+}
+
+// NamedAttachment finds an attachment by its name.
+func (t *Task) NamedAttachment(name string) (agent.Attachment, error) {
+	for _, a := range t.Attachments {
+		if a.Name == name {
+			return a, nil
+		}
+	}
+	return agent.Attachment{}, Errorf(CodeNotFound, "The task has no attachment %.60q. Its page lists what it has.", name)
+}
+
+// Attachment is the content of a file that came with a task.
+func (e *Engine) Attachment(ctx context.Context, t Task, a agent.Attachment) ([]byte, error) {
+	data, err := e.Store.Blob(ctx, AttachmentBlob(t.ID, a.SHA256))
+	if errors.Is(err, ErrNotFound) {
+		return nil, Errorf(CodeNotFound, "The content of %q is gone: retention removed it.", a.Name)
+	}
+	return data, err
 }
 
 // Title is the first line of a task's text, cut to 80 characters, for lists,

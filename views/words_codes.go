@@ -37,6 +37,7 @@ var steps = map[string]string{
 	"step_failed":    "Look at the step that failed; an if can catch it.",
 	"bad_output":     "Correct the agent, or what output: asks for in gatehouse.yaml.",
 	"bad_artifact":   "Let the agent name a file in its checkout, within the limits.",
+	"bad_attachment": "Send a new task with the file, under a plain name.",
 	"input_required": "The agent asked back: send the task again with the answer.",
 	// what confines a run
 	"sandbox_missing":    "Install bubblewrap or use a kernel with Landlock, or give the agent sandbox: auto.",

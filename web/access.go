@@ -43,13 +43,18 @@ func (s *Server) require(path string, rights []handlers.Right) echo.MiddlewareFu
 				return err
 			}
 			if path != telegramPath && path != hookPath { // which know their sender before they read anything
-				if err := limitBody(c); err != nil {
+				if err := limitBody(c, uploads(c.Request().Method+" "+path)); err != nil {
 					return err
 				}
 			}
 			return next(c)
 		}
 	}
+}
+
+// uploads reports whether files may come with a request, so that its body may be larger.
+func uploads(route string) bool {
+	return slices.Contains([]string{post + " " + v1 + "/tasks", post + " /tasks", post + " /delegations", post + " /chat"}, route)
 }
 
 // answersRuns reports whether an address holds a run to its own task. The pages show

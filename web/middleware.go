@@ -136,14 +136,18 @@ func (s *Server) deadlines(next echo.HandlerFunc) echo.HandlerFunc {
 
 // limitBody reads the body, up to the limit and within its time, so that a slow or
 // endless one costs a handler nothing.
-func limitBody(c echo.Context) error {
+func limitBody(c echo.Context, files bool) error {
 	r := c.Request()
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
+	most, took := int64(maxBody), bodyTime
+	if files {
+		most, took = maxUpload, uploadTime
+	}
 	rc := http.NewResponseController(c.Response())
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // see deadlines
-	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, maxBody))
+	_ = rc.SetReadDeadline(time.Now().Add(took)) // see deadlines
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, most))
 	if err != nil {
 		return err
 	}

@@ -236,6 +236,7 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{get, v1 + "/delegations/:id/events", either(st.Task, a.TaskEvents), in.read},
 		{get, v1 + "/delegations/:id/turns", a.Turns, in.read},
 		{get, v1 + "/delegations/:id/artifacts/*", a.Artifact, in.read},
+		{get, v1 + "/delegations/:id/attachments/*", a.Attachment, in.read},
 		{get, v1 + "/events", either(st.All, a.Events), in.read},
 		{get, v1 + "/agents", a.Agents, in.read},
 		{post, v1 + "/agents/check", a.CheckHop, in.read},

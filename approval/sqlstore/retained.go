@@ -39,7 +39,7 @@ func (keeper) DropTexts(t *store.Tx, taskID string) error {
 		}
 	}
 	if err := t.DropColumn("select id, question from requests where task_id = ? and question <> ''", "update requests set question = ? where id = ?",
-		taskID, []string{"text"}, []string{"context", "handover", "choices", "input"}); err != nil {
+		taskID, []string{"text"}, []string{"context", "handover", "choices", "input", "attachments"}); err != nil {
 		return err
 	}
 	for column, blank := range map[string][]string{"warnings": {"text"}, "notes": {"text"}, "checks": {"output"}} {

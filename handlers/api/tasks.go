@@ -9,6 +9,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
+	"gatehouse/orchestrator/each"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/web/wire"
@@ -37,7 +38,9 @@ func (a *API) CreateTask(c echo.Context) error {
 	who := caller(c)
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun, Via: origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name,
+		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun,
+		Attachments: each.Of(in.Attachments, func(f wire.Upload) agent.File { return agent.File(f) }),
+		Via:         origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		return err
@@ -67,6 +70,7 @@ type taskShape struct {
 	Requester    string             `json:"requester"`
 	Via          string             `json:"via"`
 	Source       *agent.Source      `json:"source"` // null: nobody said
+	Attachments  []wire.Attachment  `json:"attachments"`
 	RevertOf     wire.Maybe         `json:"revert_of"`
 	ApprovalID   wire.Maybe         `json:"approval_id"`
 	Result       *wire.Result       `json:"result"`
@@ -103,9 +107,12 @@ func (a *API) Task(c echo.Context) error {
 	}
 	out := taskShape{
 		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: mask.Text(t.Text), Repository: t.Repository, Ref: t.Ref, Key: t.Key,
-		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via.String(), Source: t.Source, RevertOf: wire.Maybe(t.RevertOf),
+		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via.String(), Source: t.Source, Attachments: []wire.Attachment{}, RevertOf: wire.Maybe(t.RevertOf),
 		Totals:    totals{Delegations: len(tree), States: map[orchestrator.State]int{}, Handoffs: t.Handoffs, Events: t.LastN},
 		CreatedAt: t.CreatedAt.UTC(), EndedAt: utc(t.EndedAt),
+	}
+	for _, at := range t.Attachments {
+		out.Attachments = append(out.Attachments, wire.Attachment{Name: at.Name, MediaType: at.MediaType, Size: at.Size, SHA256: at.SHA256, URL: t.AttachmentURL(at.Name)})
 	}
 	for _, d := range tree {
 		out.Totals.States[d.State]++
@@ -136,4 +143,28 @@ func (a *API) Tree(c echo.Context) error {
 	}
 	shapes, err := a.told(c, tree)
 	return send(c, http.StatusOK, wire.ListOf(shapes, ""), err)
+}
+
+// Attachment answers GET /delegations/{id}/attachments/{name} with a file that came with the
+// delegation's task.
+func (a *API) Attachment(c echo.Context) error {
+	ctx := c.Request().Context()
+	d, err := a.Ids.Delegation(ctx, caller(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	t, err := a.Reader.Task(ctx, d.TaskID)
+	if err != nil {
+		return err
+	}
+	found, err := t.NamedAttachment(handlers.PathName(c, "*"))
+	if err != nil {
+		return err
+	}
+	content, err := a.Engine.Attachment(ctx, t, found)
+	if err != nil {
+		return err
+	}
+	handlers.AsDownload(c, found.Name, 1)
+	return c.Blob(http.StatusOK, found.MediaType, content)
 }

@@ -190,5 +190,5 @@ var (
 	refusalCodes = []string{"unknown_agent", "self", "not_allowed", "cycle", "max_depth", "max_handoffs", "repeat", "breaker_open", "budget_exceeded", "no_capacity", "human_refused"}
 	failureCodes = []string{"path_outside", "path_protected", "bad_mode", "symlink", "git_internal", "gitlink", "too_large", "malformed", "context_mismatch", "duplicate_file",
 		"secret", "exit", "timeout", "start", "output_limit", "sandbox_missing", "out_of_memory", "too_many_processes", "disk_full", "protocol", "step_failed", "lost", "no_checkout", "unavailable", "budget_exceeded", "model", "overflow", "loop",
-		"no_ack", "stuck", "rejected", "expired", "max_turns", "remote", "input_required", "bad_output", "bad_artifact", "analysis_only", "path_alias", "bad_ref"}
+		"no_ack", "stuck", "rejected", "expired", "max_turns", "remote", "input_required", "bad_output", "bad_artifact", "bad_attachment", "analysis_only", "path_alias", "bad_ref"}
 )

@@ -76,6 +76,10 @@ type Job struct {
 	Source       *Source         // what the task is about elsewhere, nil when nobody said (A8)
 	Session      string          // what KeepSession was told last; "" after start over and after a retry
 	Told         []PersonMessage // what people said to attempts and runs before this one, oldest first
+	// Attachments are the files that came with the task. AttachmentsDir has them, to be read
+	// only; "" where there are none, and for kinds that work on no files.
+	Attachments    []Attachment
+	AttachmentsDir string
 }
 
 // Recalled is what people said to the runs before, behind the task; "" where nobody did.

@@ -204,6 +204,13 @@ func (t *Tx) usedBlobs(e ended) (map[string]bool, error) {
 	for _, id := range beside {
 		used[id] = true
 	}
+	task, err := scanTask(t.q.row(t.ctx, selectTask+" where id = ?", e.id))
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range task.Attachments {
+		used[orchestrator.AttachmentBlob(e.id, a.SHA256)] = true
+	}
 	all, err := t.several(t.q.query(t.ctx, selectDelegation+" where task_id = ? order by seq", e.id))
 	if err != nil {
 		return nil, err

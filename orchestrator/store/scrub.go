@@ -50,7 +50,7 @@ func (t *Tx) dropRows(e ended, room int) (int, error) {
 			return 0, err
 		}
 	}
-	first, err := changed(t.q.exec(t.ctx, "update tasks set text = ?, source = '', dropped_at = ? where id = ? and dropped_at is null", retention.GoneText, micros(t.now), e.id))
+	first, err := changed(t.q.exec(t.ctx, "update tasks set text = ?, source = '', attachments = '', dropped_at = ? where id = ? and dropped_at is null", retention.GoneText, micros(t.now), e.id))
 	if err != nil || first == 0 && len(all) == 0 {
 		return 0, err
 	}

@@ -92,6 +92,24 @@ type Submission struct {
 	DryRun     bool            `json:"dry_run,omitempty"`
 	Source     *agent.Source   `json:"source,omitempty"`
 	Handoffs   bool            `json:"handoffs,omitempty"` // enables hand-overs where they are off unless a task says so
+	// Attachments are files that the agents of the task are given.
+	Attachments []Upload `json:"attachments,omitempty"`
+}
+
+// Upload is a file that is attached to a task: in JSON its content is in base64.
+type Upload struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type,omitempty"` // without it the name and the content tell
+	Data      []byte `json:"data"`
+}
+
+// Attachment is a file that came with a task. URL is where its content is.
+type Attachment struct {
+	Name      string `json:"name"`
+	MediaType string `json:"media_type"`
+	Size      int64  `json:"size"`
+	SHA256    string `json:"sha256"`
+	URL       string `json:"url"`
 }
 
 // Submitted is the new task, or the first one with that key.

@@ -50,6 +50,7 @@ func (r *Runner) beside(ctx context.Context, job agent.Job, dir string, argv []s
 	mark := rand.Text()
 	vars := r.environment(ws, env)
 	vars.set("GATEHOUSE_RUN", mark)
+	giveAttachments(vars, job)
 	program, err := resolve(argv[0], ws.dir, vars.get("PATH"))
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (r *Runner) beside(ctx context.Context, job agent.Job, dir string, argv []s
 	if err != nil {
 		return nil, err
 	}
-	c.seen = append(c.seen, program)
+	c.seen, c.readable = append(c.seen, program), attachmentsOf(job)
 	b.order = order{Program: program, Args: argv, Dir: ws.dir, Env: vars.list(), Grace: grace, Limits: job.Agent.Limits, Written: ws.written()}
 	b.confinement, b.mark = c, "GATEHOUSE_RUN="+mark
 	return b, nil
@@ -150,7 +151,7 @@ type Ran struct {
 func (r *Runner) Once(ctx context.Context, job agent.Job, host agent.Host, e Errand) (Ran, error) {
 	dir := job.Dir
 	if e.Apart {
-		dir, job.Agent = "", agent.Spec{Sandbox: agent.SandboxAuto, Limits: r.limits(), Writable: e.Writable}
+		dir, job.AttachmentsDir, job.Agent = "", "", agent.Spec{Sandbox: agent.SandboxAuto, Limits: r.limits(), Writable: e.Writable}
 	}
 	b, err := r.beside(ctx, job, dir, e.Argv, e.Env)
 	if err != nil {

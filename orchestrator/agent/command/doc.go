@@ -28,7 +28,8 @@
 //
 //	{"type":"task","text":"…","feedback":{…},"handover":{…}}      read first; feedback after "request changes", handover
 //	                                                              where work was handed over, fallback {"to","id","error"}
-//	                                                              where this program's own hand-over failed
+//	                                                              where this program's own hand-over failed, attachments
+//	                                                              [{"name","media_type","size","sha256","path"}] that came along
 //	{"type":"progress","text":"…"}                                shown to whoever watches
 //	{"type":"usage","input_tokens":1,"output_tokens":1,"usd":0.1} added up
 //	{"type":"context","namespace":"…","key":"…","value":"…","ttl_seconds":60}

@@ -39,6 +39,8 @@ type taskLine struct {
 	Channel  string          `json:"channel,omitempty"`  // where the task came from (P15)
 	Chat     string          `json:"chat,omitempty"`
 	Revision int             `json:"revision"` // that the run will make, from 1
+	// Attachments are the files that came with the task, to be read at their paths.
+	Attachments []agent.Attachment `json:"attachments,omitempty"`
 	// Messages are what people said to the runs before.
 	Messages []agent.PersonMessage `json:"messages,omitempty"`
 }
@@ -107,7 +109,7 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	var writing sync.WaitGroup
 	writing.Go(d.write)
 	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1), Handover: c.job.Handover, Fallback: c.job.Fallback,
-		Channel: c.job.Channel, Chat: c.job.Chat, Source: c.job.Source, Messages: c.job.Told})
+		Channel: c.job.Channel, Chat: c.job.Chat, Source: c.job.Source, Attachments: c.job.Attachments, Messages: c.job.Told})
 	d.open.Go(func() { d.hear(ctx) })
 
 	err := d.read(ctx)

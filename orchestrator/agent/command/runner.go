@@ -175,6 +175,7 @@ func (r *Runner) prepare(ctx context.Context, job agent.Job) (*prepared, error) 
 	if ws.handoverFile != "" {
 		env.set("GATEHOUSE_HANDOVER", ws.handoverFile)
 	}
+	giveAttachments(env, job)
 	env.set("GATEHOUSE_REVISION", strconv.Itoa(max(job.Revision, 1)))
 	if job.Agent.Protocol != "jsonl" {
 		env.set("GATEHOUSE_RESULT", ws.resultFile)
@@ -190,7 +191,7 @@ func (r *Runner) prepare(ctx context.Context, job agent.Job) (*prepared, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.seen = append(c.seen, program)
+	c.seen, c.readable = append(c.seen, program), attachmentsOf(job)
 	return &prepared{
 		order: order{
 			Program: program, Args: job.Agent.Command, Dir: ws.dir, Env: env.list(), Grace: grace, Limits: job.Agent.Limits, Written: ws.written(),

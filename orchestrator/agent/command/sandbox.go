@@ -76,6 +76,7 @@ type confinement struct {
 	dir      string
 	tmp      string   // becomes /tmp under bubblewrap
 	writable []string // beside dir
+	readable []string // although it lies in a hidden folder
 	hide     []string
 	seen     []string // texts: what they name in /tmp must stay visible
 }
@@ -129,6 +130,9 @@ func (c confinement) bubblewrap(program string, args []string) []string {
 	for _, p := range append(slices.Clone(c.writable), c.dir) {
 		mounts = append(mounts, mount{3, p, []string{"--bind", p, p}})
 	}
+	for _, p := range c.readable {
+		mounts = append(mounts, mount{3, p, []string{"--ro-bind", p, p}})
+	}
 	// A folder before what lies in it: a hidden folder inside a writable one stays
 	// hidden, and a checkout inside a hidden folder is seen.
 	slices.SortStableFunc(mounts, func(a, b mount) int {
@@ -151,7 +155,7 @@ var inTmp = regexp.MustCompile(`/tmp/[^/\s'":;,]+`)
 // name. The rest is other people's, and may vanish while the mounts are made.
 func (c confinement) tmpEntries() []string {
 	var entries []string
-	for _, text := range slices.Concat(c.seen, c.hide, c.writable, []string{c.dir}) {
+	for _, text := range slices.Concat(c.seen, c.hide, c.writable, c.readable, []string{c.dir}) {
 		for _, p := range inTmp.FindAllString(text, -1) {
 			if _, err := os.Stat(p); err == nil && !slices.Contains(entries, p) {
 				entries = append(entries, p)
@@ -207,6 +211,7 @@ func (r *Runner) confine(ctx context.Context, o *order, c confinement, wanted st
 			return "", agent.Fail(agent.CodeStart, "%s %s, so it was not started. %s", cmp.Or(c.who, "A program"), exposed(folder, hidden), mendExposed)
 		}
 		o.Fence = newFence(c.hide, append(slices.Clone(c.writable), c.dir))
+		o.Fence.Read = append(o.Fence.Read, c.readable...)
 	}
 	return kind, nil
 }

@@ -94,8 +94,8 @@ func (ws *workspace) writeTask(job agent.Job) error {
 }
 
 // taskText is the task as a program reads it: what was handed over with it follows, then the
-// failure of its own hand-over, and after "request changes" the comment, the remarks on lines
-// and the previous diff. A program of protocol jsonl gets both hand-overs on its first line alone.
+// failure of its own hand-over, the files that came along, and after "request changes" the comment, the remarks on lines
+// and the previous diff. A program of protocol jsonl gets all but the remarks on its first line alone.
 func taskText(job agent.Job) string {
 	text := job.Text
 	if job.Handover != nil && job.Agent.Protocol != "jsonl" {
@@ -104,11 +104,26 @@ func taskText(job agent.Job) string {
 	if job.Fallback != nil && job.Agent.Protocol != "jsonl" {
 		text += "\n\n# " + agent.FallbackHeading + "\n\n" + job.Fallback.Told() + "\n"
 	}
+	if job.Agent.Protocol != "jsonl" {
+		if told := agent.AttachmentsTold(job.Attachments, "They are in the folder "+job.AttachmentsDir+", which GATEHOUSE_ATTACHMENTS names, to be read only."); told != "" {
+			text += "\n\n" + told + "\n"
+		}
+	}
 	if text += job.Recalled(); job.Feedback == nil {
 		return text
 	}
 	return text + "\n\n" + job.Feedback.Remarks(true)
 }
+
+// giveAttachments tells a program where the files are that came with the task.
+func giveAttachments(env *environment, job agent.Job) {
+	if job.AttachmentsDir != "" {
+		env.set("GATEHOUSE_ATTACHMENTS", job.AttachmentsDir)
+	}
+}
+
+// attachmentsOf is the folder with these files, which a program may read and not write.
+func attachmentsOf(job agent.Job) []string { return real([]string{job.AttachmentsDir}) }
 
 // secretsOf returns the values that must not show up in any text of the run: its
 // token, and those of the agent's variables that look secret by their names.

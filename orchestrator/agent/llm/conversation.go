@@ -70,6 +70,9 @@ func (c *conversation) run(ctx context.Context) (agent.Outcome, error) {
 		if c.job.Carried > 0 {
 			text = nextMessage(c.job)
 		}
+		if told := c.attached(); told != "" && (c.job.Carried == 0 || c.job.Feedback == nil) { // else it knows them
+			text += "\n\n" + told
+		}
 		if err := c.save(ctx, agent.Turn{Message: said(text)}, false); err != nil {
 			return agent.Outcome{}, err
 		}

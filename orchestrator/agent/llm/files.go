@@ -18,11 +18,46 @@ type files struct{ root *os.Root }
 
 // openFiles opens the checkout for one call.
 func (c *conversation) openFiles() (files, error) {
+	if c.job.Dir == "" {
+		return files{}, agent.Fail("not_found", "There is no checkout: all files are below %s.", attachmentsPrefix)
+	}
 	root, err := os.OpenRoot(c.job.Dir)
 	if err != nil {
 		return files{}, fmt.Errorf("open the checkout: %w", err)
 	}
 	return files{root}, nil
+}
+
+// attachmentsPrefix begins the paths under which a model reads the files that came with the
+// task. They win over files of the checkout with the same path.
+const attachmentsPrefix = "attachments/"
+
+// attachment is the content of a file that came with the task; ours is false for every other
+// path. Only names of the task's own list are opened.
+func (c *conversation) attachment(name string) (content []byte, ours bool, err error) {
+	named, under := strings.CutPrefix(path.Clean("./"+name), attachmentsPrefix)
+	if !under || c.job.AttachmentsDir == "" {
+		return nil, false, nil
+	}
+	for _, a := range c.job.Attachments {
+		if a.Name != named {
+			continue
+		}
+		if a.Size > maxRead {
+			return nil, true, agent.Fail("too_large", "%s has %d bytes; %d is the limit.", name, a.Size, maxRead)
+		}
+		root, err := os.OpenRoot(c.job.AttachmentsDir)
+		if err != nil {
+			return nil, true, fmt.Errorf("open the attachments: %w", err)
+		}
+		defer root.Close() //nolint:errcheck // nothing was written
+		content, err := root.ReadFile(a.Name)
+		if err != nil {
+			return nil, true, fmt.Errorf("read an attachment: %w", err)
+		}
+		return content, true, nil
+	}
+	return nil, false, nil
 }
 
 // place turns what a model calls a path into one of the checkout, or says why it is none.

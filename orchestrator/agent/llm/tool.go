@@ -193,7 +193,10 @@ func (c *conversation) chooseTools(ctx context.Context) error {
 // builtIn are the tools that need no server: those for files only where there are some.
 func (c *conversation) builtIn() []tool {
 	all := []tool{c.listAgents(), c.delegate(), c.handoff(), c.acceptHandoff(), c.spawn(), c.sharedContext(), askPerson()}
-	if c.job.Dir != "" {
+	switch {
+	case c.job.Dir == "" && c.job.AttachmentsDir != "":
+		all = append(all, c.readFile(), c.listFiles(), c.search())
+	case c.job.Dir != "":
 		all = append(all, c.readFile(), c.listFiles(), c.search(), c.writeFile(), c.proposePatch(), c.runChecks())
 	}
 	if c.commands != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"gatehouse/orchestrator/agent"
@@ -61,9 +63,35 @@ func entryLine(name string, d fs.DirEntry) string {
 	return fmt.Sprintf("%s %d\n", name, info.Size())
 }
 
-// walk visits all below a folder of the checkout, or one file, in the order of names. It
-// leaves out what is git's and does not follow links.
+// walk visits all below a folder, or one file, in the order of names: of the checkout, and of
+// the files that came with the task.
 func (c *conversation) walk(ctx context.Context, name string, visit func(name string, d fs.DirEntry) error) error {
+	at, folder := path.Clean("./"+name), strings.TrimSuffix(attachmentsPrefix, "/")
+	if c.job.AttachmentsDir == "" || at != "." && at != folder && !strings.HasPrefix(at, attachmentsPrefix) {
+		return c.walkCheckout(ctx, name, visit)
+	}
+	full := false // the visitor has had enough
+	err := fs.WalkDir(os.DirFS(c.job.AttachmentsDir), ".", func(name string, d fs.DirEntry, err error) error {
+		name = path.Join(folder, name)
+		if err != nil || name == folder && at != "." || at != "." && at != folder && at != name {
+			return err
+		}
+		found := visit(name, d)
+		full = full || found == fs.SkipAll
+		return found
+	})
+	if _, ours, _ := c.attachment(at); err != nil || full || ours || c.job.Dir == "" {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(c.job.Dir, folder)); err != nil && at == folder {
+		return nil // the checkout has no such folder
+	}
+	return c.walkCheckout(ctx, name, visit)
+}
+
+// walkCheckout visits what is in the checkout. It leaves out what is git's and does not follow
+// links.
+func (c *conversation) walkCheckout(ctx context.Context, name string, visit func(name string, d fs.DirEntry) error) error {
 	f, err := c.openFiles()
 	if err != nil {
 		return err

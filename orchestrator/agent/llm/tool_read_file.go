@@ -38,6 +38,9 @@ func (c *conversation) readFile() tool {
 
 // content reads a whole file.
 func (c *conversation) content(name string) ([]byte, error) {
+	if content, ours, err := c.attachment(name); ours {
+		return content, err
+	}
 	f, err := c.openFiles()
 	if err != nil {
 		return nil, err

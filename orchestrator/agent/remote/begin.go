@@ -145,6 +145,9 @@ func (s *session) text() string {
 	if h := s.job.Handover; h != nil {
 		fmt.Fprintf(&b, "\n\n# %s\n\n%s", agent.HandoverHeading, h.Told("The whole is in the message's metadata, under "+handoverKey+"."))
 	}
+	if told := agent.AttachmentsTold(s.job.Attachments, "They are not sent to agents elsewhere."); told != "" {
+		b.WriteString("\n\n" + told)
+	}
 	// Knowledge leaves this system only by name: without reads nothing of it is sent.
 	if s.job.Agent.Reads == nil || len(s.job.Context) == 0 {
 		return b.String()

@@ -32,7 +32,8 @@ type TaskCreatedData struct {
 	Complexity  string `json:"complexity,omitempty"`
 	Independent bool   `json:"independent,omitempty"`
 	Why         string `json:"why,omitempty"`
-	Source      any    `json:"source,omitempty"` // an orchestrator.Source
+	Source      any    `json:"source,omitempty"`      // an orchestrator.Source
+	Attachments any    `json:"attachments,omitempty"` // []agent.Attachment: name, size and digest of each
 }
 
 func (d TaskCreatedData) sentence(Event, Words) string {

@@ -27,6 +27,7 @@ const (
 	routed       = "orchestrator TestASpawnKeepsTheAllowList"
 	fellBack     = "cmd/gatehouse TestAProgramWhoseHandoverFailedWorksByItself"
 	resumed      = "orchestrator TestAProgramsSessionIsKept"
+	attached     = "cmd/gatehouse TestAgentsAreGivenTheFilesOfATask"
 	oneGoesOn    = "orchestrator TestTheContextOfAHopIsTheTasksOwn"
 )
 
@@ -36,7 +37,7 @@ var seamTests = map[string]string{
 	"Job.Text": programsHand, "Job.Feedback": again, "Job.Dir": results, "Job.ScratchDir": programsHand, "Job.Token": results, "Job.URL": results,
 	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn,
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
-	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack, "Job.Session": resumed, "Job.Told": "orchestrator TestAProgramHearsWhatPeopleSay",
+	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack, "Job.Session": resumed, "Job.Told": "orchestrator TestAProgramHearsWhatPeopleSay", "Job.Attachments": attached, "Job.AttachmentsDir": attached,
 
 	"Hop.Ref": killedTurns, "Hop.To": results, "Hop.Capability": routed, "Hop.Text": results, "Hop.Context": oneGoesOn, "Hop.Handover": modelsHand, "Hop.Spawn": spawned, "Hop.Again": "orchestrator TestASpawnIsRememberedForAWhile",
 	"Hop.Budget": "orchestrator TestFiftyHopsAtTheSameMoment", "Hop.Round": results, "Hop.Final": programsHand,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -328,8 +329,8 @@ func (t *Dialogue) prompt(text string) (turn, error) {
 		}
 	})
 	defer halt()
-	end, err := ask[turn](ctx, t, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{
-		SessionId: sdk.SessionId(t.id), Prompt: []sdk.ContentBlock{sdk.TextBlock(text)}})
+	blocks := append([]sdk.ContentBlock{sdk.TextBlock(text)}, t.links()...)
+	end, err := ask[turn](ctx, t, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(t.id), Prompt: blocks})
 	if cause := context.Cause(t.ctx); cause != nil {
 		return turn{}, cause
 	}
@@ -337,6 +338,20 @@ func (t *Dialogue) prompt(text string) (turn, error) {
 		return turn{}, agent.Fail(agent.CodeModel, "%s ended its turn with an error: %s", t.Program, t.told(refused))
 	}
 	return end, err
+}
+
+// links are the files that came with the task, for the first prompt of a run: their folder is
+// another in each.
+func (t *Dialogue) links() []sdk.ContentBlock {
+	var all []sdk.ContentBlock
+	for _, a := range t.Job.Attachments {
+		at := url.URL{Scheme: "file", Path: a.Path}
+		block := sdk.ResourceLinkBlock(a.Name, at.String())
+		block.ResourceLink.MimeType, block.ResourceLink.Size = new(a.MediaType), new(int(a.Size))
+		all = append(all, block)
+	}
+	t.Job.Attachments = nil
+	return all
 }
 
 // settle reports what the turn used.
