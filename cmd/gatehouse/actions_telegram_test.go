@@ -90,7 +90,9 @@ channels:
 		if err != nil || len(grants) != 1 {
 			t.Fatalf("%d grants, %v", len(grants), err)
 		}
-		g.Bot.Until(g, "the card as approved", func() bool { return strings.Contains(g.Card(placetest.Team, r).Text, "Approved for this task · coder may make such calls") })
+		g.Bot.Until(g, "the card as approved", func() bool {
+			return strings.Contains(g.Card(placetest.Team, r).Text, "Approved for this task · coder may make such calls")
+		})
 		if out, code := g.Cli(n, "grants", "--revoke", grants[0].ID); code != 0 {
 			t.Fatalf("revoke: exit %d\n%s", code, out)
 		}
