@@ -2,11 +2,19 @@ package handlers
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"mime/multipart"
+	"net/http"
 	"slices"
 
+	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/views"
+
+	"github.com/labstack/echo/v4"
 )
 
 // SendForm fills the choices of the form that makes a task.
@@ -39,6 +47,49 @@ func (p *Site) SendForm(form views.SendForm) views.SendForm {
 		form.Key = "web-" + ErrorID() + ErrorID() // a double click is one task
 	}
 	return form
+}
+
+// SentFiles are the files that came with a form, none where it has no place for them.
+func SentFiles(c echo.Context) ([]agent.File, error) {
+	form, err := c.MultipartForm()
+	if errors.Is(err, http.ErrNotMultipart) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "The form could not be read. Send it again. (%w)", err)
+	}
+	var files []agent.File
+	for _, part := range form.File["files"] {
+		data, err := partOf(part)
+		if err != nil {
+			return nil, fmt.Errorf("read a file of a form: %w", err)
+		}
+		files = append(files, agent.File{Name: part.Filename, MediaType: part.Header.Get(echo.HeaderContentType), Data: data})
+	}
+	return files, nil
+}
+
+func partOf(part *multipart.FileHeader) ([]byte, error) {
+	f, err := part.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(f)
+}
+
+// RefuseSend puts why a task was not taken into its form: beside the files, where it is about
+// them. A page cannot keep files, so whoever chose some is told to do so again.
+func RefuseSend(form *views.SendForm, f Fault, files int) {
+	form.Key = ""
+	if files > 0 {
+		form.FilesError = "Choose the files again."
+	}
+	if f.Code == agent.CodeAttachment || f.Code == agent.CodeAttachmentLimit {
+		form.FilesError = f.Message + " " + form.FilesError
+		return
+	}
+	form.Error = f.Message
 }
 
 // DefaultAgent is who takes a task that names nobody: the first that plans, else the

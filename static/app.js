@@ -196,4 +196,35 @@
 
   enhance();
   openTarget();
+
+  // ---- files to send: what was chosen, and what the server would not take
+  function size(n) {
+    if (n < 1000) return n + ' B';
+    return n < 1e6 ? Number((n / 1e3).toPrecision(3)) + ' kB' : Number((n / 1e6).toPrecision(3)) + ' MB';
+  }
+  function mega(n) { return n / 1048576 + ' MB'; }
+  function chosen(input) {
+    var d = input.dataset, files = Array.from(input.files), sum = 0, why = '';
+    var list = document.getElementById(input.id + '-chosen'), error = document.getElementById(input.id + '-error');
+    list.textContent = '';
+    files.forEach(function (f) {
+      var li = document.createElement('li');
+      li.textContent = f.name + ' ';
+      li.appendChild(document.createElement('span')).textContent = size(f.size);
+      li.lastChild.className = 'muted';
+      list.appendChild(li);
+      sum += f.size;
+      if (f.size > Number(d.one)) why = f.name + ' has ' + size(f.size) + '; ' + mega(d.one) + ' is the limit of one file.';
+    });
+    if (files.length > Number(d.count)) why = 'These are ' + files.length + ' files; ' + d.count + ' is the limit.';
+    else if (!why && sum > Number(d.sum)) why = 'The files have ' + size(sum) + ' together; ' + mega(d.sum) + ' is the limit.';
+    list.hidden = !files.length;
+    error.textContent = why;
+    error.hidden = !why;
+    input.setCustomValidity(why); // the form is not sent with them
+  }
+  on('change', 'input[data-attach]', chosen);
+  document.addEventListener('reset', function (e) {
+    setTimeout(function () { all('input[data-attach]', e.target).forEach(chosen); });
+  });
 })();

@@ -295,12 +295,36 @@
     spoke = Date.now();
     document.getElementById('announce').textContent = words;
   }
-  // ---- the composer
+  // ---- the composer. Files go by the form, and stay chosen until the server has them.
+  var files = form.elements.files, sending = false;
+  function sendFiles() {
+    if (sending) return;
+    sending = true;
+    stick = !old;
+    form.setAttribute('aria-busy', 'true');
+    post('/chat', new FormData(form)).then(function (answer) {
+      sending = false;
+      form.removeAttribute('aria-busy');
+      var error = document.getElementById('chat-error');
+      error.hidden = answer.ok;
+      error.textContent = answer.ok ? '' : answer.text;
+      if (!answer.ok) return;
+      if (old) { location.href = '/chat#chat-' + answer.task; return; }
+      text.value = '';
+      keep('draft', '');
+      files.value = '';
+      files.dispatchEvent(new Event('change', { bubbles: true }));
+      form.elements.key.value = newKey();
+      renew(log);
+      text.focus();
+    });
+  }
   form.addEventListener('submit', function (e) {
     e.preventDefault();
     var words = text.value;
     document.getElementById('chat-error').hidden = true;
     if (!words.trim()) return;
+    if (files.files.length) { sendFiles(); return; }
     var m = { key: newKey(), text: words, agent: form.elements.agent.value, repository: form.elements.repository ? form.elements.repository.value : '',
       handoffs: form.elements.handoffs ? form.elements.handoffs.checked : false };
     pending.push(m);

@@ -193,6 +193,11 @@ func ArtifactHref(id string, n int) string {
 	return fmt.Sprintf("%s/artifacts/%d", DelegationHref(id), n)
 }
 
+// AttachmentHref gets one file that came with the task of a delegation, counted from 1.
+func AttachmentHref(id string, n int) string {
+	return fmt.Sprintf("%s/attachments/%d", DelegationHref(id), n)
+}
+
 // AuditViewHref takes the POST that removes a view.
 func AuditViewHref(id string) string { return AuditViewsPath + "/" + id + "/delete" }
 

@@ -1,5 +1,12 @@
 package views
 
+import (
+	"fmt"
+
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+)
+
 // SendForm is the form that makes a task.
 type SendForm struct {
 	Agents       []Choice
@@ -11,7 +18,27 @@ type SendForm struct {
 	Handoffs     bool   // the box is ticked
 	Key          string // makes a double click one task
 	Error        string // why the last try was refused
+	FilesError   string // why its files were, or that they have to be chosen again
 }
+
+// Attached is a file that came with a task.
+type Attached struct {
+	Name string // foreign
+	Size int64  // bytes
+	Href string // gets it
+}
+
+// AttachedFiles are the files of a task, whose root is a delegation.
+func AttachedFiles(t orchestrator.Task) []Attached {
+	var all []Attached
+	for i, a := range t.Attachments {
+		all = append(all, Attached{Name: a.Name, Size: a.Size, Href: AttachmentHref(t.RootID, i+1)})
+	}
+	return all
+}
+
+// attachLimits says what a form takes.
+var attachLimits = fmt.Sprintf("Up to %d files, %s each, %s together", agent.MaxAttachments, agent.Size(agent.MaxAttachment), agent.Size(agent.MaxAttachmentSum))
 
 // Choice is one option of a select.
 type Choice struct {

@@ -100,6 +100,7 @@ func taskPages(p *task.Pages, in allowed) []route {
 		{post, "/delegations/:id/messages", p.Tell, in.tell},
 		{post, "/grants/:id/revoke", p.Revoke, in.answer},
 		{get, "/delegations/:id/artifacts/:n", p.Artifact, in.read},
+		{get, "/delegations/:id/attachments/:n", p.Attachment, in.read},
 		{get, "/delegations/:id/flow", p.Flow, in.read},
 		{get, "/delegations/:id/flow.svg", p.FlowSVG, in.read},
 	}

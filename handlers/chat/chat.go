@@ -203,8 +203,12 @@ func (p *Pages) Say(c echo.Context) error {
 	who, _ := handlers.Who(c)
 	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
 	in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(p.Engine.Config().Agents))
+	files, err := handlers.SentFiles(c)
+	if err != nil {
+		return err
+	}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
+		Attachments: files, Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	switch {
 	case err != nil && byScript(c):
@@ -214,7 +218,7 @@ func (p *Pages) Say(c echo.Context) error {
 		if f.ID != "" {
 			return err
 		}
-		in.Error, in.Key = f.Message, ""
+		handlers.RefuseSend(&in, f, len(files))
 		return p.chat(c, chatRefusal{status: f.Status, send: in})
 	case byScript(c):
 		return c.JSON(http.StatusOK, handlers.ChatMessage{Type: handlers.ChatProgress, TaskID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: "stored", Key: t.Key, At: t.CreatedAt.UTC()})

@@ -43,7 +43,7 @@ func (p *Pages) chatTask(f *handlers.Frame, root orchestrator.Delegation) (view.
 	if err != nil {
 		return view.ChatTask{}, err
 	}
-	out := view.ChatTask{ID: t.ID, Text: t.Text, At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
+	out := view.ChatTask{ID: t.ID, Text: t.Text, Files: views.AttachedFiles(t), At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
 		Since: root.Since, EndedAt: handlers.At(root.EndedAt), Whose: f.TaskTurn(root, tree), LastN: t.LastN}
 	for i, d := range depthFirst(tree) {
 		if i >= chatTurns {

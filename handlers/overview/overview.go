@@ -238,15 +238,19 @@ func (p *Pages) wentWrong(f *handlers.Frame, midnight time.Time, page *view.Over
 func (p *Pages) Send(c echo.Context) error {
 	who, _ := handlers.Who(c)
 	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
+	files, err := handlers.SentFiles(c)
+	if err != nil {
+		return err
+	}
 	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Web), RequesterID: who.User.ID, Requester: who.User.Name,
+		Attachments: files, Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Web), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
 	if err != nil {
 		f := handlers.FaultOf(err)
 		if f.ID != "" {
 			return err
 		}
-		in.Error, in.Key = f.Message, ""
+		handlers.RefuseSend(&in, f, len(files))
 		return p.overview(c, f.Status, in)
 	}
 	return handlers.SeeOther(c, views.DelegationHref(t.ID), "sent")

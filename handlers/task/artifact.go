@@ -31,3 +31,28 @@ func (p *Pages) Artifact(c echo.Context) error {
 	handlers.AsDownload(c, a.Name, n)
 	return c.Blob(http.StatusOK, echo.MIMEOctetStream, content)
 }
+
+// Attachment answers GET /delegations/{id}/attachments/{n}: the n-th file that came with the
+// task, from 1.
+func (p *Pages) Attachment(c echo.Context) error {
+	who, _ := handlers.Who(c)
+	ctx := c.Request().Context()
+	d, err := p.Ids.Delegation(ctx, who, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	t, err := p.Reader.Task(ctx, d.TaskID)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(c.Param("n"))
+	if err != nil || n < 1 || n > len(t.Attachments) {
+		return orchestrator.Errorf(orchestrator.CodeNotFound, "The task has no attachment %.20q. Its page lists what it has.", c.Param("n"))
+	}
+	content, err := p.Engine.Attachment(ctx, t, t.Attachments[n-1])
+	if err != nil {
+		return err
+	}
+	handlers.AsDownload(c, t.Attachments[n-1].Name, n)
+	return c.Blob(http.StatusOK, echo.MIMEOctetStream, content)
+}

@@ -125,7 +125,7 @@ func (p *Pages) taskHead(f *handlers.Frame, t orchestrator.Task, tr *trace) (vie
 	f.Chrome.Title, f.Chrome.State = orchestrator.Title(t.Text), string(root.State)
 	may := f.Who.Has(people.DelegationsControl)
 	page := view.DelegationPage{
-		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via, Source: t.Source,
+		TaskID: t.ID, Text: t.Text, TaskState: string(root.State), Since: root.Since, Requester: t.Requester, Via: t.Via, Source: t.Source, Files: views.AttachedFiles(t),
 		CreatedAt: t.CreatedAt, EndedAt: handlers.At(root.EndedAt), Repository: root.Repository, On: worksOn(root.Work.Stand, t.Ref),
 		MaxHandOff: mostHandoffs(p.Engine.Config().Settings.MaxHandoffs, root.Work.Budget), CanCancel: may && !root.State.Ended(),
 		CanRetry: may && root.State.Ended() && root.State != orchestrator.Completed,

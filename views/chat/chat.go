@@ -53,6 +53,7 @@ func (p ChatPage) logOOB() string {
 type ChatTask struct {
 	ID         string
 	Text       string
+	Files      []views.Attached
 	At         time.Time
 	Agent      string // to whom it was sent
 	Repository string

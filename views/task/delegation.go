@@ -25,6 +25,7 @@ type DelegationPage struct {
 	Requester  string
 	Via        origin.Origin
 	Source     *agent.Source
+	Files      []views.Attached // that came with the task
 	ViaHref    string // the trigger with its deliveries; empty where nothing triggered it
 	CreatedAt  time.Time
 	EndedAt    time.Time
