@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
@@ -265,4 +266,25 @@ func (r *run) overdrawn(job agent.Job) error {
 		return over
 	}
 	return nil
+}
+
+// leftAt is what the budget of the first delegation had left at the turn: its limits
+// without what the kept turns, and the children that they tell of, have used.
+func (e *Engine) leftAt(ctx context.Context, o forkPoint) (*budget.Limits, error) {
+	if o.d.Work.Budget == nil {
+		return o.task.Budget, nil
+	}
+	account := budget.Account{Limits: o.d.Work.Budget.Limits}
+	for _, t := range o.turns {
+		account.Charge(amountOf(t.Usage))
+		account.Used.Time += t.Took
+		for _, id := range t.Children {
+			c, err := e.Store.Delegation(ctx, id)
+			if err != nil {
+				return nil, fmt.Errorf("what %s has used: %w", id, err)
+			}
+			account.Charge(amountOf(c.Usage))
+		}
+	}
+	return new(account.Remaining()), nil
 }

@@ -305,3 +305,69 @@ func refFailure(err error) error {
 	}
 	return err
 }
+
+// forkFiles gives root the checkout that its conversation knows, on the commit that the
+// first one began on. The change is shown against that commit, also where the first
+// delegation worked on its caller's snapshot.
+func (e *Engine) forkFiles(ctx context.Context, o *forkPoint, root *Delegation) error {
+	w := o.d.Work
+	if o.d.Repository == "" || w.BaseCommit == "" || len(o.turns) == 0 {
+		return nil
+	}
+	m, _, err := e.mirror(o.d.Repository)
+	if err != nil {
+		return Errorf(CodeUnavailable, "The repository %q is not configured any more, so the fork would have no files. Add it back to gatehouse.yaml. (%w)", o.d.Repository, err)
+	}
+	files, bundle, holder := w.BaseTree, w.BaseBundle, w.BaseSaved
+	if o.files != nil {
+		files, bundle, holder = o.files.Tree, "", o.files.Commit
+		if w.Checkpoint != nil {
+			bundle, holder = w.Checkpoint.Bundle, w.Checkpoint.Commit
+		}
+	}
+	if err := e.fetchTree(ctx, m, files, bundle, holder, w.BaseCommit); err != nil {
+		return err
+	}
+	base, err := m.TreeOf(ctx, w.BaseCommit)
+	if err != nil {
+		return err
+	}
+	root.Work.Stand = w.Stand
+	root.Work.BaseTree = base
+	if files == base && o.files == nil {
+		return nil
+	}
+	k := &Checkpoint{Tree: files}
+	var earlier []string
+	if o.files != nil {
+		earlier = []string{o.files.Commit}
+	}
+	k.Commit, o.data, err = m.SaveTree(ctx, root.ID+"-kept-0", w.BaseCommit, files, o.d.CreatedAt, earlier...)
+	k.Bundle = bundleID("kept", root.ID, "-", k.Commit)
+	root.Work.Checkpoint = k
+	return err
+}
+
+// fetchTree makes sure that the mirror has a tree, from a bundle in the store.
+func (e *Engine) fetchTree(ctx context.Context, m *patch.Mirror, tree, blob, commit, base string) error {
+	if m.Has(ctx, tree) && m.Has(ctx, base) {
+		return nil
+	}
+	if blob == "" {
+		if err := m.Fetch(ctx); err != nil {
+			return err
+		}
+	} else {
+		bundle, err := e.Store.Blob(ctx, blob)
+		if err == nil {
+			err = m.Import(ctx, bundle, commit)
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	if !m.Has(ctx, tree) {
+		return Errorf(CodeConflict, "The files of that turn are no longer kept. Fork from a later turn, or send a new task.")
+	}
+	return nil
+}

@@ -175,6 +175,7 @@ type Session struct {
 	// Carried are the turns that came along.
 	From    *Checkpoint `json:"from,omitempty"`
 	Carried int         `json:"carried,omitempty"`
+	Follows *Followed   `json:"follows,omitempty"` // set where it goes on with a thread
 	// Checkpoint is the checkout as it was when the last turn was stored: a run that begins anew,
 	// or goes on after waiting, starts from there.
 	Checkpoint *Checkpoint `json:"kept,omitempty"`

@@ -216,6 +216,17 @@ func (l Lineage) afresh() Lineage {
 	return fresh
 }
 
+// remembered is l of work that an agent remembers, or was told of, and of which its own files
+// have nothing: whoever worked on it has answered, and no more.
+func (l Lineage) remembered() Lineage {
+	l.Answerers = union(l.Answerers, l.Agents()...)
+	for _, p := range l.Editors {
+		l.Askers = union(l.Askers, Asker{ID: p.ID, Name: p.Name, For: ForAnswer})
+	}
+	l.Authors, l.Editors = nil, nil
+	return l
+}
+
 // notRun is the sandbox of a tree that git made: no agent ran for it.
 const notRun = "not_run"
 

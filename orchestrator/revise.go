@@ -43,7 +43,7 @@ func AskAgain(ctx context.Context, tx Tx, d *Delegation, a Again, actor string) 
 	w.Revision = a.Revision
 	if goesOn {
 		w.Stand, w.From, w.Checkpoint, w.Declined, w.Resume = stand, &from, new(from), declined, resume
-		n, err := tx.CopyTurns(ctx, d, d.ID, runs, math.MaxInt32, "")
+		n, err := tx.CopyTurns(ctx, d, TurnCopy{From: d.ID, Generation: runs, UpTo: math.MaxInt32})
 		if err != nil {
 			return err
 		}

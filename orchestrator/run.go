@@ -344,6 +344,11 @@ func (e *Engine) job(r *run, spec agent.Spec, again bool) (agent.Job, error) {
 		}
 		job.Turns, job.Carried = turns, min(d.Work.Carried, len(turns))
 	}
+	if r.task.Thread != "" && d.ParentID == "" {
+		if err := r.follow(&job, &d); err != nil {
+			return agent.Job{}, err
+		}
+	}
 	if r.folder != "" {
 		job.ScratchDir = filepath.Join(r.folder, "scratch")
 	}

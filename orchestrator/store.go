@@ -62,6 +62,9 @@ type Reader interface {
 	// Tree returns every delegation of a task, oldest first.
 	Tree(ctx context.Context, taskID string) ([]Delegation, error)
 	List(ctx context.Context, f Filter) (Page, error)
+	// Threads lists the threads of a person: what was sent in the chat, and what was gone on
+	// with from anywhere. The one that was written to last is first, after the cursor.
+	Threads(ctx context.Context, personID, after string, limit int) ([]Thread, error)
 	// Clock is the time by the one clock that all nodes share; theirs may be minutes apart.
 	Clock(ctx context.Context) (time.Time, error)
 	// UnderWay counts by task the delegations of an agent, "" for all, that live and were
@@ -125,8 +128,30 @@ type Filter struct {
 	// Conversation is a person's id: the roots of what that person sent in the chat.
 	// It goes with After and Limit, and with none of the others.
 	Conversation string
+	Thread       string // with Conversation: what of it is in the thread that this task began
 	After        string // cursor of the page before
 	Limit        int    // 0 means 50; 200 is the most
+}
+
+// TurnCopy says which turns of another delegation, or of the same in another generation, are
+// copied.
+type TurnCopy struct {
+	From       string
+	Generation int
+	UpTo       int
+	Kept       string // stands for the files of a turn that has none of its own
+	Bare       bool   // without any files: whoever has the turns works on others
+}
+
+// Thread is a person's conversation with agents, as a list shows it.
+type Thread struct {
+	ID        string // of the task that began it
+	Title     string // the beginning of that task's text
+	Agent     string // of the newest task
+	State     State  // of its root
+	RootID    string // its root, the cursor of a list
+	Count     int    // tasks
+	UpdatedAt time.Time
 }
 
 // Page is one page of a list, newest first; Next is "" on the last one.
@@ -207,9 +232,8 @@ type Tx interface {
 	// Take marks children of parentID as carried by a turn.
 	Take(ctx context.Context, parentID string, ids []string) error
 	// CopyTurns gives to the first turns of another delegation, without their usage and
-	// children. Where a turn has no files of its own, kept stands for them. It returns how
-	// many there were; to and from may be one delegation in two generations.
-	CopyTurns(ctx context.Context, to *Delegation, from string, generation, upTo int, kept string) (int, error)
+	// children. It returns how many there were.
+	CopyTurns(ctx context.Context, to *Delegation, c TurnCopy) (int, error)
 	// Live returns the children of parentID that have not ended, oldest first.
 	Live(ctx context.Context, parentID string) ([]*Delegation, error)
 	// UnderWay returns the delegations of the task that live and were made by then, by the

@@ -5,17 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
-	"gatehouse/orchestrator/each"
-	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/origin"
-	"gatehouse/orchestrator/patch"
 	"gatehouse/orchestrator/record/event"
 )
 
@@ -23,7 +18,11 @@ import (
 // this requester made with the same key (created false). With DryRun nothing is
 // stored and the answer is what would be.
 func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bool, error) {
-	if err := s.check(); err != nil {
+	past, err := e.past(ctx, &s)
+	if err == nil {
+		err = s.check()
+	}
+	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
 	c := e.Config()
@@ -35,11 +34,8 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
-	if spec.Role == agent.CLI {
-		return Task{}, Delegation{}, false, Errorf(guard.CodeNotAllowed, "%s has the role cli, which takes no work. Send the task to another agent.", spec.Name)
-	}
-	if most := c.Settings.MaxRemote; e.traits(spec).Elsewhere && most > 0 && s.RemoteHops >= most {
-		return Task{}, Delegation{}, false, Errorf(guard.CodeMaxDepth, "Maximum delegation depth reached between systems: %d of %d such hand-overs led here, and %s works elsewhere again. Send the task to an agent of this system.", s.RemoteHops, most, spec.Name)
+	if err := e.takes(c, spec, s); err != nil {
+		return Task{}, Delegation{}, false, err
 	}
 	repo, err := c.workplace(spec, s.Repository)
 	if err != nil {
@@ -61,6 +57,9 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 		Work: Work{Account: Account{Budget: opened(limits, spec)}, Terms: Terms{Independent: c.Settings.OptIn && !s.Handoffs}},
 	}
 	bornQueued(&root, now)
+	if err := e.joinThread(ctx, past, &t, &root); err != nil {
+		return Task{}, Delegation{}, false, err
+	}
 	asks, rule, err := e.triggered(ctx, &t, &root, spec)
 	if err != nil {
 		return Task{}, Delegation{}, false, err
@@ -72,7 +71,12 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 		return t, root, false, nil
 	}
 	if rule.Asks == "" {
-		return e.create(ctx, t, root, s.keep(ctx, &t, nil))
+		return e.create(ctx, t, root, s.keep(ctx, &t, func(tx Tx) error {
+			if past == nil {
+				return nil
+			}
+			return past.copy(ctx, tx, &root, past.files == nil)
+		}))
 	}
 	at, err := e.standing(ctx, &t, &root, spec)
 	if err != nil {
@@ -85,7 +89,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 // transaction.
 func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(Tx) error) (Task, Delegation, bool, error) {
 	said := event.TaskCreatedData{Agent: t.Agent, Title: Title(t.Text), Repository: t.Repository, Via: t.Via.String(),
-		Complexity: t.Complexity, Independent: root.Work.Independent, Why: t.Why}
+		Complexity: t.Complexity, Independent: root.Work.Independent, Why: t.Why, Thread: t.Thread}
 	if t.Source != nil {
 		said.Source = t.Source
 	}
@@ -124,53 +128,6 @@ func (e *Engine) create(ctx context.Context, t Task, root Delegation, also func(
 	}
 	first, err := e.Store.Delegation(ctx, stored.RootID)
 	return stored, first, false, err
-}
-
-// find returns the agent of that name, or the first one with the capability (P13).
-func (c *Config) find(name, capability string) (agent.Spec, error) {
-	if name != "" {
-		if spec, ok := c.Agents.Get(name); ok {
-			return spec, nil
-		}
-		_, v := guard.Check(guard.Hop{ToName: name, Agents: c.names()})
-		return agent.Spec{}, &Error{Code: v.Code, Message: v.Message}
-	}
-	if able := c.Agents.ByCapability(capability); len(able) > 0 {
-		return able[0], nil
-	}
-	return agent.Spec{}, Errorf(guard.CodeUnknown, "No agent has the capability %q. Name an agent, or add the capability to one.", capability)
-}
-
-// names lists the agents, for "did you mean".
-func (c *Config) names() []string {
-	return each.Of(c.Agents.All(), func(s agent.Spec) string { return s.Name })
-}
-
-// workplace is the repository of a task: the agent's own, else the one that was asked
-// for. A task for another repository than the agent's is refused: whoever picked one
-// would read of a change somewhere else.
-func (c *Config) workplace(spec agent.Spec, asked string) (string, error) {
-	if _, err := c.bind(asked); err != nil {
-		return "", err
-	}
-	if asked != "" && spec.Repository != "" && asked != spec.Repository {
-		return "", Errorf(CodeBadRequest, "%s works in %s, and this task is for %s. Leave the repository out, or send the task to an agent that works in %s.", spec.Name, spec.Repository, asked, asked)
-	}
-	return c.bind(spec.Repository, asked)
-}
-
-// bind decides on which repository a delegation works: the agent's binds, else the
-// task's, else the caller's. "" is none.
-func (c *Config) bind(choices ...string) (string, error) {
-	i := slices.IndexFunc(choices, func(s string) bool { return s != "" })
-	if i < 0 {
-		return "", nil
-	}
-	if _, err := c.repository(choices[i]); err != nil {
-		return "", Errorf(CodeNotFound, "There is no repository %.80q. Known repositories: %s.", choices[i],
-			cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.Repositories)), ", "), "none"))
-	}
-	return choices[i], nil
 }
 
 // Fork asks for a new task that goes on from a turn of a conversation.
@@ -219,14 +176,7 @@ func (e *Engine) Fork(ctx context.Context, f Fork) (Task, Delegation, error) {
 	}
 	upTo := len(o.turns)
 	t, root, _, err = e.create(ctx, t, root, files.keep(ctx, &t, func(tx Tx) error {
-		kept := ""
-		if k := root.Work.Checkpoint; k != nil {
-			kept = k.Commit + " " + k.Tree
-			if err := tx.PutBlob(ctx, k.Bundle, "bundle", o.data); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.CopyTurns(ctx, &root, o.d.ID, o.d.Work.Runs, upTo, kept); err != nil {
+		if err := o.copy(ctx, tx, &root, false); err != nil {
 			return err
 		}
 		return tx.Append(ctx, event.Of(root.ID, f.Requester, event.ForkedData{Agent: root.To, FromTask: o.task.ID, From: o.d.ID, Turn: upTo}))
@@ -289,89 +239,151 @@ func whole(turns []agent.Turn) []agent.Turn {
 	return turns
 }
 
-// forkFiles gives root the checkout that its conversation knows, on the commit that the
-// first one began on. The change is shown against that commit, also where the first
-// delegation worked on its caller's snapshot.
-func (e *Engine) forkFiles(ctx context.Context, o *forkPoint, root *Delegation) error {
-	w := o.d.Work
-	if o.d.Repository == "" || w.BaseCommit == "" || len(o.turns) == 0 {
-		return nil
-	}
-	m, _, err := e.mirror(o.d.Repository)
-	if err != nil {
-		return Errorf(CodeUnavailable, "The repository %q is not configured any more, so the fork would have no files. Add it back to gatehouse.yaml. (%w)", o.d.Repository, err)
-	}
-	files, bundle, holder := w.BaseTree, w.BaseBundle, w.BaseSaved
-	if o.files != nil {
-		files, bundle, holder = o.files.Tree, "", o.files.Commit
-		if w.Checkpoint != nil {
-			bundle, holder = w.Checkpoint.Bundle, w.Checkpoint.Commit
+// copy gives root the kept turns, and the files that it starts with. A bare copy has no
+// earlier files: its turns are those of a conversation that goes on in a fresh checkout.
+func (o *forkPoint) copy(ctx context.Context, tx Tx, root *Delegation, bare bool) error {
+	c := TurnCopy{From: o.d.ID, Generation: o.d.Work.Runs, UpTo: len(o.turns), Bare: bare}
+	if k := root.Work.Checkpoint; k != nil {
+		c.Kept = k.Commit + " " + k.Tree
+		if err := tx.PutBlob(ctx, k.Bundle, "bundle", o.data); err != nil {
+			return err
 		}
 	}
-	if err := e.fetchTree(ctx, m, files, bundle, holder, w.BaseCommit); err != nil {
-		return err
-	}
-	base, err := m.TreeOf(ctx, w.BaseCommit)
-	if err != nil {
-		return err
-	}
-	root.Work.Stand = w.Stand
-	root.Work.BaseTree = base
-	if files == base && o.files == nil {
-		return nil
-	}
-	k := &Checkpoint{Tree: files}
-	var earlier []string
-	if o.files != nil {
-		earlier = []string{o.files.Commit}
-	}
-	k.Commit, o.data, err = m.SaveTree(ctx, root.ID+"-kept-0", w.BaseCommit, files, o.d.CreatedAt, earlier...)
-	k.Bundle = bundleID("kept", root.ID, "-", k.Commit)
-	root.Work.Checkpoint = k
+	_, err := tx.CopyTurns(ctx, root, c)
 	return err
 }
 
-// fetchTree makes sure that the mirror has a tree, from a bundle in the store.
-func (e *Engine) fetchTree(ctx context.Context, m *patch.Mirror, tree, blob, commit, base string) error {
-	if m.Has(ctx, tree) && m.Has(ctx, base) {
-		return nil
+// Followed is set on the root of a follow-up while it goes on with the thread.
+type Followed struct {
+	Files string `json:"files,omitempty"` // what has become of the files, as a sentence
+}
+
+// past is what a submission goes on with: the newest task of its thread, with the turns that
+// the agent remembers. It completes s from that; nil where s begins a thread, and where the
+// same message was taken before.
+func (e *Engine) past(ctx context.Context, s *Submission) (*forkPoint, error) {
+	if s.Follows == "" {
+		return nil, nil
 	}
-	if blob == "" {
-		if err := m.Fetch(ctx); err != nil {
-			return err
+	t, err := e.Store.Task(ctx, s.Follows)
+	if errors.Is(err, ErrNotFound) || err == nil && t.RequesterID != s.RequesterID {
+		return nil, Errorf(CodeNotFound, "There is no task %.80q of yours to go on with.", s.Follows)
+	}
+	if err == nil && s.Key != "" {
+		var first Task
+		if first, err = e.Store.TaskByKey(ctx, s.RequesterID, s.Key); err == nil {
+			s.Agent, s.Repository, s.Ref = cmp.Or(s.Agent, first.Agent), first.Repository, first.Ref
+			return nil, nil
 		}
-	} else {
-		bundle, err := e.Store.Blob(ctx, blob)
-		if err == nil {
-			err = m.Import(ctx, bundle, commit)
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
+		if errors.Is(err, ErrNotFound) {
+			err = nil
 		}
 	}
-	if !m.Has(ctx, tree) {
-		return Errorf(CodeConflict, "The files of that turn are no longer kept. Fork from a later turn, or send a new task.")
+	if err != nil {
+		return nil, err
+	}
+	page, err := e.Store.List(ctx, Filter{Conversation: s.RequesterID, Thread: t.ThreadID(), Limit: 1})
+	if err != nil || len(page.Items) == 0 {
+		return nil, cmp.Or(err, error(ErrNotFound))
+	}
+	o := &forkPoint{d: page.Items[0]}
+	if o.task, err = e.Store.Task(ctx, o.d.TaskID); err != nil {
+		return nil, err
+	}
+	if err := o.idle(); err != nil {
+		return nil, err
+	}
+	if err := stillHere(&o.task); err != nil {
+		return nil, err
+	}
+	return o, e.remember(ctx, o, s)
+}
+
+// idle refuses to go on with what has not ended.
+func (o *forkPoint) idle() error {
+	switch o.d.State {
+	case AwaitingApproval:
+		return Errorf(CodeNotEnded, "What the message before led to waits for a decision. Approve it, reject it, or request changes there and say what should be different. Then go on, or begin another thread.")
+	case Checking, Landing:
+		return Errorf(CodeNotEnded, "What the message before led to is just being %s. Go on when that is done, or begin another thread.", map[State]string{Checking: "checked", Landing: "landed"}[o.d.State])
+	}
+	if !o.d.State.Ended() {
+		return Errorf(CodeNotEnded, "%s still works on the message before. Go on when it has answered, or begin another thread.", o.d.To)
 	}
 	return nil
 }
 
-// leftAt is what the budget of the first delegation had left at the turn: its limits
-// without what the kept turns, and the children that they tell of, have used.
-func (e *Engine) leftAt(ctx context.Context, o forkPoint) (*budget.Limits, error) {
-	if o.d.Work.Budget == nil {
-		return o.task.Budget, nil
+// remember completes s from the thread, and reads what the agent remembers of it: another
+// agent, and the same one on other files, is told what was said instead (see said). Work that
+// nobody refused and that did not end is gone on with; the files are else those of today.
+func (e *Engine) remember(ctx context.Context, o *forkPoint, s *Submission) error {
+	if s.Agent == "" && s.Capability == "" {
+		s.Agent = o.task.Agent
 	}
-	account := budget.Account{Limits: o.d.Work.Budget.Limits}
-	for _, t := range o.turns {
-		account.Charge(amountOf(t.Usage))
-		account.Used.Time += t.Took
-		for _, id := range t.Children {
-			c, err := e.Store.Delegation(ctx, id)
-			if err != nil {
-				return nil, fmt.Errorf("what %s has used: %w", id, err)
-			}
-			account.Charge(amountOf(c.Usage))
+	c := e.Config()
+	spec, ok := c.Agents.Get(s.Agent)
+	if spec.Repository == "" {
+		s.Repository = cmp.Or(s.Repository, o.task.Repository)
+	}
+	repository := cmp.Or(s.Repository, spec.Repository)
+	if repository == o.task.Repository {
+		s.Ref = cmp.Or(s.Ref, o.task.Ref)
+	}
+	if s.Complexity == "" && c.Settings.Classify && budget.Classify(s.Text).Tier == budget.Simple {
+		s.Complexity = o.task.Complexity // "yes, do it" says nothing of the work
+	}
+	if !ok || !e.traits(spec).Conversation || spec.Name != o.d.To || repository != o.task.Repository || s.Ref != o.task.Ref {
+		return nil
+	}
+	all, err := e.Store.Turns(ctx, o.d.ID, o.d.Work.Runs)
+	if o.turns = whole(all); err != nil || len(o.turns) == 0 || !slices.Contains([]State{Failed, Cancelled, Expired}, o.d.State) {
+		return err
+	}
+	commit, tree, err := e.Store.KeptAt(ctx, o.d.ID, o.d.Work.Runs, len(o.turns))
+	if err == nil && commit != "" {
+		o.files = &Checkpoint{Commit: commit, Tree: tree}
+	}
+	return err
+}
+
+// joinThread makes a new task one that goes on with a thread. What its agent remembers, or is told,
+// may become files, so whoever had a part in that has one in these.
+func (e *Engine) joinThread(ctx context.Context, o *forkPoint, t *Task, root *Delegation) error {
+	if o == nil {
+		return nil
+	}
+	t.Thread = o.task.ThreadID()
+	if o.files != nil {
+		err := e.forkFiles(ctx, o, root)
+		if CodeOf(err) == CodeConflict { // they are no longer kept
+			o.files, err = nil, nil
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return new(account.Remaining()), nil
+	root.Work.Lineage = o.d.goesOn(&o.task, ForFork)
+	if o.files == nil {
+		root.Work.Lineage = root.Work.Lineage.remembered()
+	}
+	root.Work.Carried, root.Work.Follows = len(o.turns), &Followed{}
+	if root.Repository != "" {
+		root.Work.Follows.Files = o.filesNow(root.Repository)
+	}
+	return nil
+}
+
+// filesNow tells what the agent finds in its checkout.
+func (o *forkPoint) filesNow(repository string) string {
+	became := ""
+	switch {
+	case o.files != nil:
+		return "Your files are as you left them. Nothing of them has landed."
+	case o.task.Repository != repository:
+	case o.d.State == Completed && o.d.Result != nil && o.d.Result.Commit != "":
+		became = fmt.Sprintf(" The change before was approved, as %.12s.", o.d.Result.Commit)
+	case o.d.State != Completed && o.d.Error != nil:
+		became = " What came of the message before: " + o.d.Error.Message
+	}
+	return "Your files are a fresh checkout, as they are in the repository now." + became
 }

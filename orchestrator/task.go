@@ -1,10 +1,12 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,6 +17,8 @@ import (
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/budget"
 	"gatehouse/orchestrator/chain"
+	"gatehouse/orchestrator/each"
+	"gatehouse/orchestrator/guard"
 	"gatehouse/orchestrator/mask"
 	"gatehouse/orchestrator/origin"
 	"gatehouse/orchestrator/patch"
@@ -58,6 +62,7 @@ type Task struct {
 	Requester   string // that person's name
 	Via         origin.Origin
 	Chat        string         // the chat that it was sent from, "" where Via has none (P15)
+	Thread      string         // the task that began the thread that this goes on with, "" for a first one
 	RevertOf    string         // the request that this task undoes, "" when none
 	Handoffs    int            // hand-overs made so far (H10)
 	Budget      *budget.Limits // as asked for, nil when nobody did
@@ -81,6 +86,9 @@ func (t *Task) ByTrigger() bool { return t.Via.Trigger() != "" }
 // the delivery's id, or what its template made, follow.
 const TriggerKey = "trigger:"
 
+// ThreadID is the id of the thread that the task is in: that of its first task.
+func (t *Task) ThreadID() string { return cmp.Or(t.Thread, t.ID) }
+
 // Submission asks for a task.
 type Submission struct {
 	Agent      string
@@ -101,6 +109,9 @@ type Submission struct {
 	Handoffs   bool // enables hand-overs where the settings want that said (H29)
 	// Attachments are files that every delegation of the task is given.
 	Attachments []agent.File
+	// Follows is a task of the same person: this goes on with its thread. Agent, Repository and
+	// Ref are those of the newest task there where they are left out.
+	Follows string
 }
 
 // check validates what does not need the registry.
@@ -277,6 +288,53 @@ func (c *Config) repository(name string) (Repository, error) {
 		return Repository{}, fmt.Errorf("no repository %q is configured", name)
 	}
 	return r, nil
+}
+
+// find returns the agent of that name, or the first one with the capability (P13).
+func (c *Config) find(name, capability string) (agent.Spec, error) {
+	if name != "" {
+		if spec, ok := c.Agents.Get(name); ok {
+			return spec, nil
+		}
+		_, v := guard.Check(guard.Hop{ToName: name, Agents: c.names()})
+		return agent.Spec{}, &Error{Code: v.Code, Message: v.Message}
+	}
+	if able := c.Agents.ByCapability(capability); len(able) > 0 {
+		return able[0], nil
+	}
+	return agent.Spec{}, Errorf(guard.CodeUnknown, "No agent has the capability %q. Name an agent, or add the capability to one.", capability)
+}
+
+// names lists the agents, for "did you mean".
+func (c *Config) names() []string {
+	return each.Of(c.Agents.All(), func(s agent.Spec) string { return s.Name })
+}
+
+// workplace is the repository of a task: the agent's own, else the one that was asked
+// for. A task for another repository than the agent's is refused: whoever picked one
+// would read of a change somewhere else.
+func (c *Config) workplace(spec agent.Spec, asked string) (string, error) {
+	if _, err := c.bind(asked); err != nil {
+		return "", err
+	}
+	if asked != "" && spec.Repository != "" && asked != spec.Repository {
+		return "", Errorf(CodeBadRequest, "%s works in %s, and this task is for %s. Leave the repository out, or send the task to an agent that works in %s.", spec.Name, spec.Repository, asked, asked)
+	}
+	return c.bind(spec.Repository, asked)
+}
+
+// bind decides on which repository a delegation works: the agent's binds, else the
+// task's, else the caller's. "" is none.
+func (c *Config) bind(choices ...string) (string, error) {
+	i := slices.IndexFunc(choices, func(s string) bool { return s != "" })
+	if i < 0 {
+		return "", nil
+	}
+	if _, err := c.repository(choices[i]); err != nil {
+		return "", Errorf(CodeNotFound, "There is no repository %.80q. Known repositories: %s.", choices[i],
+			cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.Repositories)), ", "), "none"))
+	}
+	return choices[i], nil
 }
 
 // limits are those of a new task: the least of the settings', the tier's, the agent's own

@@ -65,6 +65,7 @@ type Job struct {
 	Children     []Child         // the hops made so far, oldest first, without those that a Turn has carried
 	Turns        []Turn          // the conversation so far (SaveTurn)
 	Carried      int             // how many of Turns are of the revision before: the run goes on behind them
+	Next         string          // what is said to a conversation that goes on, where there is no Feedback; "" for no more than that
 	Revision     int             // number of the revision that the run will make: 1, and more after "request changes"
 	Handover     *Handover       // the command that came with the hop, nil when none did (H8)
 	Fallback     *Fallback       // the hand-over of this run's work that failed, nil when none did

@@ -41,6 +41,7 @@ func (s *Store) Explain(ctx context.Context, text string, args ...any) (string, 
 
 // The texts whose plans are checked.
 const (
+	ThreadsQuery = selectThreads
 	SelectAgents = selectAgents
 	AllTimeQuery = selectAllTime
 	TurnsQuery   = selectTurnsOfBreakers

@@ -31,7 +31,9 @@ func pageSize(limit int) int {
 // and never counts or skips rows.
 func (s *Store) List(ctx context.Context, f orchestrator.Filter) (orchestrator.Page, error) {
 	limit := pageSize(f.Limit)
-	s.upToDate(ctx)
+	if f.Conversation == "" { // else it is read from the tasks
+		s.upToDate(ctx)
+	}
 	items, err := s.list(ctx, f, limit+1)
 	if err != nil {
 		return orchestrator.Page{}, s.explain(err)
@@ -108,16 +110,6 @@ func listQuery(f orchestrator.Filter, limit int) (string, []any) {
 		args = append(append(append(args, string(state)), c.args...), limit)
 	}
 	return "select id from (" + strings.Join(walks, " union all ") + ") d order by d.id desc limit ?", append(args, limit)
-}
-
-// conversationQuery walks the index of what one person sent in the chat.
-func conversationQuery(f orchestrator.Filter, limit int) (string, []any) {
-	c := clauses{texts: []string{"t.via = 'chat'", "t.requester_id = ?"}, args: []any{f.Conversation}}
-	if f.After != "" {
-		c.add("t.root_id < ?", f.After)
-	}
-	return "select t.root_id as id from tasks t" + c.where() +
-		" order by t.root_id desc limit ?", append(c.args, limit)
 }
 
 // clauses collects the conditions of a query.

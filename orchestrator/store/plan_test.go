@@ -83,6 +83,9 @@ func TestPlans(t *testing.T) {
 				query{"went wrong today", store.WrongQuery, []any{at, 8}, "listing_wrong"}, query{"how much went wrong", store.CountWrong, []any{at}, "listing_wrong"})
 			text, args := s.ListQuery(orchestrator.Filter{Conversation: "usr_7", After: "dlg_01"}, 16)
 			queries = append(queries, query{"list conversation", text, args, "tasks_chat"})
+			text, args = s.ListQuery(orchestrator.Filter{Conversation: "usr_7", Thread: "tsk_1", After: "dlg_01"}, 16)
+			queries = append(queries, query{"list thread", text, args, "tasks_thread (thread=? AND requester_id=? AND root_id<?)"},
+				query{"threads", store.ThreadsQuery, []any{400, "usr_7", "", "", 16}, "tasks_threads (requester_id=?)"})
 		}
 		text, args = store.DeliveriesQuery(trigger.Filter{Trigger: "ci", States: []trigger.DeliveryState{trigger.Refused, trigger.Failed}, After: "whk_1"}, 51)
 		queries = append(queries, query{"deliveries of two states", text, args, ""})

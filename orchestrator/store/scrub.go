@@ -39,7 +39,7 @@ func (t *Tx) dropRows(e ended, room int) (int, error) {
 			{d.chain, []string{"task"}, nil},
 			{d.result, []string{"text"}, []string{"data", "artifacts"}},
 			{d.err, []string{"message"}, nil},
-			{d.wo, nil, []string{"memo", "refused", "feedback", "earlier", "unread", "read", "handover", "fallback", "problem", "discarded"}},
+			{d.wo, nil, []string{"memo", "refused", "feedback", "earlier", "unread", "read", "handover", "fallback", "follows", "problem", "discarded"}},
 		} {
 			if columns[i], err = scrub(c.text, c.blank, c.cut); err != nil {
 				return 0, fmt.Errorf("the texts of %s: %w", d.id, err)

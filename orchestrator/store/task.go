@@ -18,11 +18,11 @@ import (
 )
 
 const selectTask = `select id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone, chat, source, attachments, version from tasks`
+	revert_of, handoffs, last_seq, last_n, last_hash, created_at, ended_at, budget, fork_of, remote_hops, paused_at, dropped_at, texts_gone + blobs_gone + orphans_gone, chat, thread, source, attachments, version from tasks`
 
 const insertTask = `insert into tasks (id, root_id, agent, text, repository, ref, key, complexity, requester_id, requester, via,
-	revert_of, created_at, budget, fork_of, remote_hops, chat, source, attachments, handoffs, last_seq, last_n, last_hash, ended_at, paused_at)
-	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	revert_of, created_at, budget, fork_of, remote_hops, chat, thread, source, attachments, handoffs, last_seq, last_n, last_hash, ended_at, paused_at)
+	values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // updateTask holds only where nobody has written since the row was read: the version counts
 // the writes, those of older programs too, for which a trigger of PostgreSQL counts. The last
@@ -51,7 +51,7 @@ func scanTask(row scanner) (taskRow, error) {
 	var via, limits, source, attached string
 	err := row.Scan(&t.ID, &t.RootID, &t.Agent, &t.Text, &t.Repository, &t.Ref, &t.Key, &t.Complexity, &t.RequesterID, &t.Requester, &via,
 		&t.RevertOf, &t.Handoffs, &t.seq, &t.LastN, &t.LastHash, &created, &ended,
-		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat, &source, &attached, &t.version)
+		&limits, &t.ForkOf, &t.RemoteHops, &paused, &dropped, &t.gone, &t.Chat, &t.Thread, &source, &attached, &t.version)
 	if err != nil {
 		return t, err
 	}
@@ -135,7 +135,7 @@ func (task *taskRow) args() ([]any, error) {
 	}
 	return []any{task.ID, task.RootID, task.Agent, task.Text, task.Repository, task.Ref, task.Key,
 		task.Complexity, task.RequesterID, task.Requester, task.Via.String(), task.RevertOf, micros(task.CreatedAt),
-		limits.String, task.ForkOf, task.RemoteHops, task.Chat, source.String, attached,
+		limits.String, task.ForkOf, task.RemoteHops, task.Chat, task.Thread, source.String, attached,
 		task.Handoffs, task.seq, task.LastN, task.LastHash, nullMicros(task.EndedAt), nullMicros(task.PausedAt)}, nil
 }
 

@@ -59,14 +59,63 @@ func (s *Store) KeptAt(ctx context.Context, delegationID string, generation, n i
 }
 
 // CopyTurns gives to the first turns of another delegation.
-func (t *Tx) CopyTurns(_ context.Context, to *orchestrator.Delegation, from string, generation, upTo int, kept string) (int, error) {
+func (t *Tx) CopyTurns(_ context.Context, to *orchestrator.Delegation, c orchestrator.TurnCopy) (int, error) {
 	n, err := changed(t.q.exec(t.ctx, `insert into turns (delegation_id, generation, n, task_id, agent, message, model, stop, input_tokens, output_tokens, usd_micros, children, at, took, kept)
-	select cast(? as text), cast(? as bigint), n, cast(? as text), agent, message, model, stop, 0, 0, null, '', at, took, case when kept = '' then cast(? as text) else kept end
-	from turns where delegation_id = ? and generation = ? and n <= ?`, to.ID, to.Work.Runs, t.row.ID, kept, from, generation, upTo))
+	select cast(? as text), cast(? as bigint), n, cast(? as text), agent, message, model, stop, 0, 0, null, '', at, took,
+		case when cast(? as bigint) = 1 then '' when kept = '' then cast(? as text) else kept end
+	from turns where delegation_id = ? and generation = ? and n <= ?`, to.ID, to.Work.Runs, t.row.ID, flag(c.Bare), c.Kept, c.From, c.Generation, c.UpTo))
 	if err != nil {
-		return 0, fmt.Errorf("copy the turns of %s: %w", from, err)
+		return 0, fmt.Errorf("copy the turns of %s: %w", c.From, err)
 	}
 	return int(n), nil
+}
+
+// conversationQuery walks the index of what one person sent in the chat, or the two of what is
+// in one thread of that person.
+func conversationQuery(f orchestrator.Filter, limit int) (string, []any) {
+	sent := clauses{texts: []string{"t.via = 'chat'", "t.requester_id = ?"}, args: []any{f.Conversation}}
+	if f.Thread == "" {
+		if f.After != "" {
+			sent.add("t.root_id < ?", f.After)
+		}
+		return "select t.root_id as id from tasks t" + sent.where() + " order by t.root_id desc limit ?", append(sent.args, limit)
+	}
+	var walks []string
+	var args []any
+	for _, begun := range []string{"t.thread = ? and t.thread <> ''", "t.id = ?"} {
+		one := clauses{texts: []string{begun, "t.requester_id = ?"}, args: []any{f.Thread, f.Conversation}}
+		if f.After != "" {
+			one.add("t.root_id < ?", f.After)
+		}
+		walks = append(walks, "select * from (select t.root_id as id from tasks t"+one.where()+" order by t.root_id desc limit ?) s")
+		args = append(append(args, one.args...), limit)
+	}
+	return "select id from (" + strings.Join(walks, " union all ") + ") d order by d.id desc limit ?", append(args, limit)
+}
+
+// threadTitle is how much of the first text of a thread is read for its title, in characters.
+const threadTitle = 400
+
+// selectThreads walks a person's tasks from the newest one, and keeps those that are the
+// newest of their thread.
+const selectThreads = `select f.id, substr(f.text, 1, ?), t.agent, t.root_id, d.state, d.since,
+	1 + (select count(*) from tasks n where n.thread = f.id and n.thread <> '' and n.requester_id = t.requester_id)
+	from tasks t join tasks f on f.id = case when t.thread = '' then t.id else t.thread end join delegations d on d.id = t.root_id
+	where t.requester_id = ? and (t.via = 'chat' or t.thread <> '') and (? = '' or t.root_id < ?)
+	and not exists (select 1 from tasks n where n.thread = case when t.thread = '' then t.id else t.thread end and n.thread <> ''
+		and n.requester_id = t.requester_id and n.root_id > t.root_id)
+	order by t.root_id desc limit ?`
+
+// Threads lists the threads of a person, as orchestrator.Reader wants it.
+func (s *Store) Threads(ctx context.Context, personID, after string, limit int) ([]orchestrator.Thread, error) {
+	return ReadAll(ctx, s, func(row scanner) (orchestrator.Thread, error) {
+		var t orchestrator.Thread
+		var text, state string
+		var since int64
+		err := row.Scan(&t.ID, &text, &t.Agent, &t.RootID, &state, &since, &t.Count)
+		t.Title, t.State, t.UpdatedAt = orchestrator.Title(text), orchestrator.State(state), fromMicros(since)
+		return t, err
+	}, selectThreads, threadTitle, personID, after, after, limit)
 }
 
 // Take marks children as carried by a turn.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -151,11 +152,11 @@ func firstMessage(job agent.Job) string {
 	return text + "\n\n" + strings.TrimRight(job.Feedback.Remarks(true), "\n")
 }
 
-// nextMessage is what was asked for, in a conversation that goes on. It knows its changes,
+// nextMessage is what was asked for, in a conversation that goes on: a follow-up, or changes. It knows its changes,
 // so the diff is told only where others had a hand in it.
 func nextMessage(job agent.Job) string {
 	if job.Feedback == nil {
-		return "Go on."
+		return cmp.Or(job.Next, "Go on.")
 	}
 	return strings.TrimRight(job.Feedback.Remarks(job.Feedback.Edited), "\n")
 }

@@ -34,6 +34,7 @@ type TaskCreatedData struct {
 	Why         string `json:"why,omitempty"`
 	Source      any    `json:"source,omitempty"`      // an orchestrator.Source
 	Attachments any    `json:"attachments,omitempty"` // []agent.Attachment: name, size and digest of each
+	Thread      string `json:"thread,omitempty"`      // the task that began the thread that it goes on with
 }
 
 func (d TaskCreatedData) sentence(Event, Words) string {

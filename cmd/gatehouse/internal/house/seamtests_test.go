@@ -35,7 +35,7 @@ const (
 var seamTests = map[string]string{
 	"Job.TaskID": "orchestrator/record/telemetry TestATaskIsATrace", "Job.DelegationID": killedThere, "Job.Attempt": "orchestrator TestALostLeaseIsClaimedAgainAndTheThirdLossIsTheEnd", "Job.Agent": team, "Job.From": typed,
 	"Job.Text": programsHand, "Job.Feedback": again, "Job.Dir": results, "Job.ScratchDir": programsHand, "Job.Token": results, "Job.URL": results,
-	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn,
+	"Job.Context": shared, "Job.Memo": "orchestrator TestAConversationParksWithItsFiles", "Job.Children": results, "Job.Turns": killedTurns, "Job.Carried": goesOn, "Job.Next": "orchestrator TestAThreadRemembers",
 	"Job.Revision": goesOn, "Job.Handover": programsHand, "Job.Channel": board, "Job.Chat": board, "Job.Board": board, "Job.Generation": killedThere, "Job.RemoteHops": elsewhere,
 	"Job.Source": "orchestrator TestTheSourceOfATaskTravels", "Job.Fallback": fellBack, "Job.Session": resumed, "Job.Told": "orchestrator TestAProgramHearsWhatPeopleSay", "Job.Attachments": attached, "Job.AttachmentsDir": attached,
 
