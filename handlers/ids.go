@@ -99,6 +99,25 @@ func (i Ids) Delegation(ctx context.Context, who Caller, s string) (orchestrator
 	return d, Known(err, "delegation", s)
 }
 
+// Thread resolves what a message goes on with: a task of the caller's own, which names its
+// thread. Anybody else's is not found.
+func (i Ids) Thread(ctx context.Context, who Caller, s string) (orchestrator.Task, error) {
+	t, err := i.Task(ctx, who, s)
+	if err == nil && t.RequesterID != who.User.ID {
+		err = NotFound("thread", s)
+	}
+	return t, err
+}
+
+// Follows is the task that a message names to go on with, "" where it names none.
+func (i Ids) Follows(ctx context.Context, who Caller, s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	t, err := i.Thread(ctx, who, s)
+	return t.ID, err
+}
+
 // either resolves an ending over tasks and delegations. A task and its root may
 // share an ending only by chance, which is then ambiguous.
 func (i Ids) either(ctx context.Context, s string) (string, error) {

@@ -218,6 +218,7 @@ func workAPI(a *api.API, st *stream.Streams, in allowed) []route {
 		{get, v1 + "/insights", a.Insights, in.read},
 		{get, v1 + "/waits", a.Waits, in.read},
 		{get, v1 + "/chat", a.Chat, in.talk},
+		{get, v1 + "/chat/threads", a.ChatThreads, in.talk},
 		{get, v1 + "/delegations", a.Delegations, in.read},
 		{post, v1 + "/delegations", a.Delegate, in.run},
 		{get, v1 + "/delegations/:id", a.Delegation, in.read},

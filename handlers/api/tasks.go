@@ -36,9 +36,13 @@ func (a *API) CreateTask(c echo.Context) error {
 		return bad("%w", err)
 	}
 	who := caller(c)
+	follows, err := a.Ids.Follows(c.Request().Context(), who, in.Follows)
+	if err != nil {
+		return err
+	}
 	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
-		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, DryRun: in.DryRun,
+		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, Follows: follows, DryRun: in.DryRun,
 		Attachments: each.Of(in.Attachments, func(f wire.Upload) agent.File { return agent.File(f) }),
 		Via:         origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name,
 	})
@@ -72,6 +76,7 @@ type taskShape struct {
 	Source       *agent.Source      `json:"source"` // null: nobody said
 	Attachments  []wire.Attachment  `json:"attachments"`
 	RevertOf     wire.Maybe         `json:"revert_of"`
+	Thread       string             `json:"thread"` // the task that began its thread: itself, where it goes on with none
 	ApprovalID   wire.Maybe         `json:"approval_id"`
 	Result       *wire.Result       `json:"result"`
 	Error        *agent.Failure     `json:"error"`
@@ -107,7 +112,7 @@ func (a *API) Task(c echo.Context) error {
 	}
 	out := taskShape{
 		ID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: mask.Text(t.Text), Repository: t.Repository, Ref: t.Ref, Key: t.Key,
-		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via.String(), Source: t.Source, Attachments: []wire.Attachment{}, RevertOf: wire.Maybe(t.RevertOf),
+		Complexity: t.Complexity, Requester: t.Requester, Via: t.Via.String(), Source: t.Source, Attachments: []wire.Attachment{}, RevertOf: wire.Maybe(t.RevertOf), Thread: t.ThreadID(),
 		Totals:    totals{Delegations: len(tree), States: map[orchestrator.State]int{}, Handoffs: t.Handoffs, Events: t.LastN},
 		CreatedAt: t.CreatedAt.UTC(), EndedAt: utc(t.EndedAt),
 	}

@@ -23,10 +23,16 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 	if !w.who.Has(people.TasksWrite) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Sending tasks needs the right tasks:write.")
 	}
-	in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(w.streams.Engine.Config().Agents))
+	follows, err := w.streams.Ids.Follows(ctx, w.who, in.Thread)
+	if err != nil {
+		return err
+	}
+	if follows == "" {
+		in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(w.streams.Engine.Config().Agents))
+	}
 	w.inOrder(ctx)
 	t, root, _, err := w.streams.Engine.Submit(ctx, orchestrator.Submission{
-		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: w.who.User.ID,
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Follows: follows, Via: origin.From(origin.Chat), Chat: w.who.User.ID,
 		RequesterID: w.who.User.ID, Requester: w.who.User.Name,
 	})
 	if err != nil {

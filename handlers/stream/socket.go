@@ -40,6 +40,8 @@ type incoming struct {
 	// engine.handoffs: opt_in.
 	Repository string `json:"repository"`
 	Handoffs   bool   `json:"handoffs"`
+	// Thread is the task, or any of its thread, that a chat message goes on with.
+	Thread string `json:"thread"`
 }
 
 // refusal tells a client why a message was not taken.

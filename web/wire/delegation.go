@@ -92,6 +92,7 @@ type Submission struct {
 	DryRun     bool            `json:"dry_run,omitempty"`
 	Source     *agent.Source   `json:"source,omitempty"`
 	Handoffs   bool            `json:"handoffs,omitempty"` // enables hand-overs where they are off unless a task says so
+	Follows    string          `json:"follows,omitempty"`  // a task of one's own: this goes on with its thread
 	// Attachments are files that the agents of the task are given.
 	Attachments []Upload `json:"attachments,omitempty"`
 }

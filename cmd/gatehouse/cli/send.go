@@ -23,6 +23,7 @@ type SendCmd struct {
 	Capability string   `help:"The agent must have this capability." placeholder:"CAP"`
 	Complexity string   `help:"simple, medium, complex, or auto, which guesses." placeholder:"TIER"`
 	Budget     string   `help:"What it may use at most: tokens=20000,usd=0.5,handoffs=2,agents=3,time=10m." placeholder:"LIMITS"`
+	Follow     string   `help:"Go on with the thread of this task of yours: its agent remembers what was said." placeholder:"ID"`
 	Handoffs   bool     `name:"enable-handoffs" help:"Let agents hand on, where engine.handoffs is opt_in."`
 	Wait       bool     `help:"Wait for the end."`
 
@@ -50,8 +51,8 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client
 		}
 	}
 	agent, words := c.Agent, c.Text
-	if c.Capability != "" && len(words) == 0 {
-		agent, words = "", []string{c.Agent} // send --capability CAP TEXT: anyone who can
+	if (c.Capability != "" || c.Follow != "") && len(words) == 0 {
+		agent, words = "", []string{c.Agent} // send --capability CAP TEXT: anyone who can; --follow ID TEXT: the same agent
 	}
 	text, err := sh.Words(words)
 	if err != nil {
@@ -59,7 +60,7 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client
 	}
 	answer, err := api.Submit(ctx, wire.Submission{
 		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
-		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs,
+		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs, Follows: c.Follow,
 	})
 	if err != nil {
 		return err
