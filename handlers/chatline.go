@@ -2,7 +2,10 @@ package handlers
 
 import (
 	"cmp"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"gatehouse/approval"
 	"gatehouse/orchestrator"
@@ -29,9 +32,10 @@ type ChatMessage struct {
 	Text         string    `json:"text"`
 	Code         string    `json:"code,omitempty"` // with error
 	ApprovalID   string    `json:"approval_id,omitempty"`
-	State        string    `json:"state,omitempty"` // of the task, with done
-	Key          string    `json:"key,omitempty"`   // of the message that this answers
-	N            int64     `json:"n,omitempty"`     // of the event, the cursor to resume after
+	State        string    `json:"state,omitempty"`  // of the task, with done
+	Key          string    `json:"key,omitempty"`    // of the message that this answers
+	Thread       string    `json:"thread,omitempty"` // with Key: the thread that the message is in
+	N            int64     `json:"n,omitempty"`      // of the event, the cursor to resume after
 	At           time.Time `json:"at"`
 	// Part is set where Text is a piece of what an agent is writing: thinking, or
 	// progress. The answer itself comes once, whole, as a message.
@@ -90,6 +94,8 @@ func ChatText(e event.Event) string {
 		return cmp.Or(p.Agent, e.Actor) + " goes on"
 	case event.ProgressData:
 		return p.Text
+	case event.MessageSentData:
+		return e.Actor + " says to " + cmp.Or(p.Agent, "the agent") + event.Prefixed(": ", p.Text)
 	case event.DelegatedData:
 		return "handed to " + p.To + event.Prefixed(": ", p.Title)
 	case event.DelegationRefusedData:
@@ -170,4 +176,20 @@ func Doer(e event.Event, agent string) string {
 		return e.Actor
 	}
 	return agent
+}
+
+// NewThread is what stands behind /new, with which a message begins another thread.
+func NewThread(text string) (rest string, begins bool) {
+	rest, begins = strings.CutPrefix(strings.TrimSpace(text), "/new")
+	if r, _ := utf8.DecodeRuneInString(rest); !begins || rest != "" && !unicode.IsSpace(r) {
+		return text, false
+	}
+	return strings.TrimSpace(rest), true
+}
+
+// Stored is what a message's sender is told: the task that it became, or that was told it.
+func Stored(said orchestrator.Spoken, key string) ChatMessage {
+	t := said.Task
+	return ChatMessage{Type: ChatProgress, TaskID: t.ID, DelegationID: said.Root.ID, Agent: t.Agent, Text: "stored", State: string(said.Root.State),
+		Key: key, Thread: t.ThreadID(), At: t.CreatedAt.UTC()}
 }

@@ -24,6 +24,8 @@ import (
 // Engine is what the handlers ask of orchestrator.Engine.
 type Engine interface {
 	Submit(ctx context.Context, s orchestrator.Submission) (orchestrator.Task, orchestrator.Delegation, bool, error)
+	// Say is Submit for what may go on with a thread: an agent that still works there is told.
+	Say(ctx context.Context, s orchestrator.Submission, by people.User) (orchestrator.Spoken, error)
 	Delegate(ctx context.Context, run people.Run, hop agent.Hop) (orchestrator.Delegation, error)
 	// Await waits at most max; true means that the child has ended and the caller runs again.
 	Await(ctx context.Context, run people.Run, childID string, max time.Duration) (orchestrator.Delegation, bool, error)

@@ -414,6 +414,9 @@ func (r *run) said(ctx context.Context) ([]agent.Said, error) {
 	var all []agent.Said
 	for _, d := range slices.Backward(page.Items) {
 		all = append(all, agent.Said{Person: d.Requester, Text: mask.Text(d.Text)})
+		for _, m := range d.Work.Said() {
+			all = append(all, agent.Said{Person: m.From, Text: m.Text})
+		}
 		switch {
 		case d.Result != nil && d.Result.Text != "":
 			all = append(all, agent.Said{Agent: d.To, Text: d.Result.Text})

@@ -129,6 +129,50 @@ func TestAFollowUpIsTakenOnce(t *testing.T) {
 	})
 }
 
+// What is said while the agent of the thread works reaches it; the same key is the same words,
+// also when the work has ended since, and what another person says is nobody's.
+func TestAThreadIsToldWhileItsAgentWorks(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "kik", Kind: agent.LLM, Model: "fake/m"})
+		asked, go_ := make(chan struct{}, 8), make(chan struct{})
+		m := meter(t, func(modeltest.Ask) modeltest.Answer {
+			asked <- struct{}{}
+			<-go_
+			return modeltest.Say("yes")
+		})
+		w.models(m)
+		w.start()
+		_, root, err := w.says(w.ann, "", "kik", "first")
+		w.must(err)
+		<-asked
+		say := func(by people.User, key, text string) (orchestrator.Spoken, error) {
+			return w.engine.Say(t.Context(), orchestrator.Submission{Text: text, Follows: root.TaskID, Key: key, Via: origin.From(origin.Chat), RequesterID: by.ID, Requester: by.Name}, by)
+		}
+		one, err := say(w.ann, "k", "mind the tests")
+		w.must(err)
+		if two, err := say(w.ann, "k", "mind the tests"); err != nil || one.Message == nil || two.Message == nil || one.Message.ID != two.Message.ID {
+			t.Errorf("told twice: %+v %+v, %v", one.Message, two.Message, err)
+		}
+		if _, err := say(w.bob, "", "and me"); orchestrator.CodeOf(err) != orchestrator.CodeNotFound {
+			t.Errorf("bob was heard: %v", err)
+		}
+		close(go_)
+		w.state(root.ID, orchestrator.Completed)
+		if three, err := say(w.ann, "k", "mind the tests"); err != nil || three.Message == nil || three.Task.ID != root.TaskID {
+			t.Errorf("told again when it was over: %+v, %v", three, err)
+		}
+		next, err := say(w.ann, "l", "go on")
+		if err != nil || next.Message != nil || !next.Created || next.Task.Thread != root.TaskID {
+			t.Fatalf("the follow-up: %+v, %v", next, err)
+		}
+		w.state(next.Root.ID, orchestrator.Completed)
+		asks := m.Asks()
+		if said := wire(asks[len(asks)-1]); !strings.Contains(said, "mind the tests") || !strings.HasSuffix(said, "go on") {
+			t.Errorf("the follow-up's model was told %s", said)
+		}
+	})
+}
+
 // A follow-up works on today's files, also when what was made before landed or was rejected;
 // its model is told so. While people are asked, nothing goes on behind their back.
 func TestAFollowUpSeesTodaysFiles(t *testing.T) {

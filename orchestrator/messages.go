@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -228,4 +229,76 @@ func (r *run) hearNow(ctx context.Context) ([]agent.PersonMessage, error) {
 		return save(ctx, tx, d)
 	})
 	return now, err
+}
+
+// Spoken is what became of what a person said in a thread: a new task, or a message to the
+// agent that still works on the one before.
+type Spoken struct {
+	Task    Task
+	Root    Delegation
+	Created bool
+	Message *Message // nil: it became the task
+}
+
+// Say is Submit for a thread whose agent may still work: it is told then. The same key again
+// answers with the same message, or the same task.
+func (e *Engine) Say(ctx context.Context, s Submission, by people.User) (Spoken, error) {
+	told, err := e.tellThread(ctx, s, by)
+	if told != nil || err != nil {
+		return *cmp.Or(told, &Spoken{}), err
+	}
+	t, root, created, err := e.Submit(ctx, s)
+	return Spoken{Task: t, Root: root, Created: created}, err
+}
+
+// tellThread tells the agent of the newest task of a thread; nil where nobody works there,
+// or where the words are for another agent.
+func (e *Engine) tellThread(ctx context.Context, s Submission, by people.User) (*Spoken, error) {
+	if s.Follows == "" || s.DryRun {
+		return nil, nil
+	}
+	t, err := e.Store.Task(ctx, s.Follows)
+	if err != nil || t.RequesterID != s.RequesterID {
+		return nil, nil // Submit says so
+	}
+	d, err := e.newestOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	known := d.Work.Messages.keyed(Message{ByID: by.ID, Key: s.Key}) != nil
+	if works := d.State == Queued || d.State == Running || d.State == Waiting; !known && (!works || s.Agent != "" && s.Agent != d.To || s.Key != "" && e.taken(ctx, s)) {
+		return nil, nil
+	}
+	if len(s.Attachments) > 0 {
+		return nil, Errorf(CodeConflict, "%s works, and files come with a new task only. Send the words alone, or wait until it has ended.", d.To)
+	}
+	said, d, err := e.Tell(ctx, d.ID, Words{Text: s.Text, Key: s.Key, By: by, Via: s.Via})
+	if CodeOf(err) == CodeEnded { // at this moment
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t, err = e.Store.Task(ctx, d.TaskID); err != nil {
+		return nil, err
+	}
+	return &Spoken{Task: t, Root: d, Message: &said}, nil
+}
+
+// taken reports whether a task was made of a submission before.
+func (e *Engine) taken(ctx context.Context, s Submission) bool {
+	_, err := e.Store.TaskByKey(ctx, s.RequesterID, s.Key)
+	return err == nil
+}
+
+// newestOf is the root of the newest task of t's thread.
+func (e *Engine) newestOf(ctx context.Context, t Task) (Delegation, error) {
+	page, err := e.Store.List(ctx, Filter{Conversation: t.RequesterID, Thread: t.ThreadID(), Limit: 1})
+	if err == nil && len(page.Items) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Delegation{}, err
+	}
+	return page.Items[0], nil
 }

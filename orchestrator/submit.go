@@ -282,11 +282,10 @@ func (e *Engine) past(ctx context.Context, s *Submission) (*forkPoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := e.Store.List(ctx, Filter{Conversation: s.RequesterID, Thread: t.ThreadID(), Limit: 1})
-	if err != nil || len(page.Items) == 0 {
-		return nil, cmp.Or(err, error(ErrNotFound))
+	o := &forkPoint{}
+	if o.d, err = e.newestOf(ctx, t); err != nil {
+		return nil, err
 	}
-	o := &forkPoint{d: page.Items[0]}
 	if o.task, err = e.Store.Task(ctx, o.d.TaskID); err != nil {
 		return nil, err
 	}

@@ -7,12 +7,12 @@
   var page = document.getElementById('chat'), form = document.getElementById('chat-form');
   if (!page) return;
   var log = document.getElementById('chat-log'), newer = document.getElementById('chat-new');
-  var old = page.dataset.later === 'true', person = page.dataset.person;
+  var old = page.dataset.later === 'true', person = page.dataset.person, thread = page.dataset.thread;
 
   var pending = []; // messages that the server has not named a task for, or the page does not show yet
 
   // ---- the end of the conversation is followed until the reader scrolls up
-  var stick = !old && !location.hash, height = 0;
+  var stick = !old && (!location.hash || location.hash === '#chat-text'), height = 0;
   function scroller() { return document.scrollingElement; }
   function atEnd() { var s = scroller(); return s.scrollHeight - s.scrollTop - window.innerHeight < 48; }
   function toEnd() { scroller().scrollTop = scroller().scrollHeight; if (newer) newer.hidden = true; }
@@ -29,6 +29,10 @@
   window.addEventListener('resize', function () { if (stick) toEnd(); });
   if (newer) newer.addEventListener('click', function () { stick = true; toEnd(); });
 
+  // The list of threads is folded on a phone, and open beside the conversation.
+  var threads = document.getElementById('chat-threads'), rows = document.getElementById('chat-thread-list');
+  if (threads && matchMedia('(min-width: 1100px)').matches) threads.open = true;
+
   function renew(el) { if (el && el.isConnected) window.htmx.trigger(el, 'gh-refresh'); }
   function item(task) { return document.getElementById('chat-' + task); }
 
@@ -37,7 +41,7 @@
   document.addEventListener('gh-event', function (e) {
     var m = e.detail, news = m.type === 'task.created' || m.type === 'approval.requested';
     if (!news || old || looking || item(m.task)) return;
-    looking = setTimeout(function () { looking = null; renew(log); }, 1000);
+    looking = setTimeout(function () { looking = null; renew(log); renew(rows); }, 1000);
   });
   document.addEventListener('gh-morphed', function () { settle(); grown(); });
 
@@ -94,7 +98,7 @@
     return fetch(address, { method: 'POST', body: body, headers: { 'HX-Request': 'true' }, credentials: 'same-origin' }).then(function (res) {
       if (res.redirected && new URL(res.url).pathname === '/login' || res.status === 401) return { ok: false, signedOut: true, text: 'You are signed out. Sign in, then try again.' };
       return res.json().then(function (m) {
-        return { ok: res.ok, gone: res.status >= 500, task: m.task_id, text: m.text || 'That failed on our side. Try again.' };
+        return { ok: res.ok, gone: res.status >= 500, task: m.task_id, thread: m.thread, text: m.text || 'That failed on our side. Try again.' };
       }, function () { return { ok: false, gone: true, text: 'That failed on our side. Try again.' }; });
     }, function () { return { ok: false, gone: true, text: 'The server was not reached. Try again.' }; });
   }
@@ -103,7 +107,7 @@
   // ---- drafts and messages that are not stored, kept for this person in this tab
   var text = form.elements.text, list = document.getElementById('chat-pending');
   function keep(name, value) {
-    var key = 'gatehouse.chat.' + name + '.' + person;
+    var key = 'gatehouse.chat.' + name + '.' + person + (name === 'draft' && thread ? '.' + thread : '');
     try {
       if (value === undefined) return sessionStorage.getItem(key);
       if (value) sessionStorage.setItem(key, value);
@@ -134,8 +138,9 @@
   }
   function draw() {
     list.textContent = '';
-    list.hidden = !pending.length;
-    pending.forEach(function (m) {
+    var here = pending.filter(function (m) { return !thread || m.thread === thread; });
+    list.hidden = !here.length;
+    here.forEach(function (m) {
       var li = el('li', 'chat-item'), row = el('div', 'chat-row chat-mine'), by = el('p', 'chat-by'), body = el('div', 'chat-body');
       by.appendChild(el('b', '', 'you'));
       body.appendChild(el('div', 'chat-text', m.text));
@@ -160,15 +165,17 @@
     var left = pending.filter(function (m) { return !(m.task && item(m.task)); });
     if (left.length !== pending.length) { pending = left; save(); draw(); }
   }
-  function stored(key, task) {
+  function stored(key, task, into) {
     var m = find(key);
     if (!m) return;
     m.task = task;
     m.error = '';
     save();
-    if (old) { drop(key); location.href = '/chat#chat-' + task; return; }
+    if (old) { drop(key); location.href = (thread ? '/chat?thread=' + thread : '/chat') + '#chat-' + task; return; }
+    if (thread && into && into !== thread) { drop(key); if (m.begins) location.href = '/chat?thread=' + into; return; }
     draw();
     renew(log);
+    renew(rows);
   }
   function refused(key, why) {
     var m = find(key);
@@ -182,7 +189,7 @@
   function send(m) {
     if (m.task || m.error) return;
     if (!up()) { if (!ws) again(); return; }
-    ws.send(JSON.stringify({ type: 'chat', text: m.text, agent: m.agent, repository: m.repository, handoffs: !!m.handoffs, key: m.key }));
+    ws.send(JSON.stringify({ type: 'chat', text: m.text, agent: m.agent, repository: m.repository, handoffs: !!m.handoffs, key: m.key, thread: m.thread || '' }));
     var through = ws;
     setTimeout(function () { // a connection that takes and gives nothing is dead
       if (find(m.key) && !m.task && !m.error && ws === through) { ws.close(); lost(through); }
@@ -196,10 +203,10 @@
     var m = pending.find(function (p) { return !p.task && !p.error; });
     if (!m || posting || over || up()) return;
     posting = true;
-    post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, handoffs: m.handoffs ? '1' : '', key: m.key })).then(function (answer) {
+    post('/chat', new URLSearchParams({ text: m.text, agent: m.agent, repository: m.repository, handoffs: m.handoffs ? '1' : '', key: m.key, thread: m.thread || '' })).then(function (answer) {
       posting = false;
       if (answer.gone) return; // the next try to connect tries this again
-      if (answer.ok) stored(m.key, answer.task);
+      if (answer.ok) stored(m.key, answer.task, answer.thread);
       else refused(m.key, answer.text);
       postAll();
     });
@@ -271,7 +278,7 @@
   });
 
   function hear(m) {
-    if (m.key && m.task_id) stored(m.key, m.task_id);
+    if (m.key && m.task_id) stored(m.key, m.task_id, m.thread);
     if (m.type === 'error' && m.key && !m.task_id) {
       if (m.code === 'internal' || m.code === 'unavailable') setTimeout(function () { var p = find(m.key); if (p) send(p); }, 3000);
       else refused(m.key, m.text || m.message);
@@ -286,6 +293,7 @@
       if (now && line !== 'stored') now.textContent = window.ghParts.visible(line).slice(0, 160);
       return;
     }
+    if (m.type === 'done') renew(rows);
     if (m.type === 'done') announce((m.agent || 'The task') + ': ' + m.state);
     if (m.type === 'message' || m.type === 'error' || m.type === 'done' || m.type === 'gap') renew(at);
   }
@@ -309,9 +317,9 @@
       error.hidden = answer.ok;
       error.textContent = answer.ok ? '' : answer.text;
       if (!answer.ok) return;
-      if (old) { location.href = '/chat#chat-' + answer.task; return; }
       text.value = '';
       keep('draft', '');
+      if (old || thread && answer.thread !== thread) { location.href = (thread ? '/chat?thread=' + answer.thread : '/chat') + '#chat-' + answer.task; return; }
       files.value = '';
       files.dispatchEvent(new Event('change', { bubbles: true }));
       form.elements.key.value = newKey();
@@ -324,8 +332,10 @@
     var words = text.value;
     document.getElementById('chat-error').hidden = true;
     if (!words.trim()) return;
+    var begins = /^\s*\/new(\s|$)/.test(words);
+    if (begins && words.trim() === '/new') { text.value = ''; keep('draft', ''); location.href = '/chat#chat-text'; return; }
     if (files.files.length) { sendFiles(); return; }
-    var m = { key: newKey(), text: words, agent: form.elements.agent.value, repository: form.elements.repository ? form.elements.repository.value : '',
+    var m = { key: newKey(), text: words, thread: thread, begins: begins, agent: form.elements.agent.value, repository: form.elements.repository ? form.elements.repository.value : '',
       handoffs: form.elements.handoffs ? form.elements.handoffs.checked : false };
     pending.push(m);
     save();
@@ -347,6 +357,7 @@
   draw();
   settle();
   connect();
+  if (location.hash === '#chat-text') text.focus();
   if (stick) requestAnimationFrame(toEnd);
   height = scroller().scrollHeight;
 })();

@@ -142,8 +142,14 @@ func ContextHref(namespace, key string) string {
 }
 
 // ChatPath is the page of the chat; a POST there sends a message: agent, text,
-// repository, handoffs, key.
+// repository, handoffs, key, thread.
 const ChatPath = "/chat"
+
+// ThreadHref is one thread of the chat, by any of its tasks.
+func ThreadHref(id string) string { return ChatPath + "?thread=" + url.QueryEscape(id) }
+
+// MoreThreadsHref is the chat with the threads before one, by the root of its newest task.
+func MoreThreadsHref(before string) string { return ChatPath + "?threads=" + url.QueryEscape(before) }
 
 // ChatTaskHref is the chat with one message alone.
 func ChatTaskHref(id string) string { return ChatPath + "?task=" + url.QueryEscape(id) }

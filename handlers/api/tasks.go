@@ -18,7 +18,8 @@ import (
 )
 
 // CreateTask answers POST /tasks: 202 with the new task; 200 with the first one
-// when the key was used before, and for a dry run, which stores nothing.
+// when the key was used before, and for a dry run, which stores nothing. A follow-up of what
+// still runs is told to its agent: 202 with that task, and the message's id.
 func (a *API) CreateTask(c echo.Context) error {
 	var in wire.Submission
 	if err := read(c, &in); err != nil {
@@ -40,20 +41,25 @@ func (a *API) CreateTask(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	t, root, created, err := a.Engine.Submit(c.Request().Context(), orchestrator.Submission{
+	said, err := a.Engine.Say(c.Request().Context(), orchestrator.Submission{
 		Agent: in.Agent, Capability: in.Capability, Text: in.Text, Repository: in.Repository, Ref: in.Ref, Key: in.Key,
 		Complexity: in.Complexity, Budget: limits, RemoteHops: hops, Source: in.Source, Handoffs: in.Handoffs, Follows: follows, DryRun: in.DryRun,
 		Attachments: each.Of(in.Attachments, func(f wire.Upload) agent.File { return agent.File(f) }),
 		Via:         origin.From(handlers.Channel(c)), RequesterID: who.User.ID, Requester: who.User.Name,
-	})
+	}, who.User)
 	if err != nil {
 		return err
 	}
+	t, root := said.Task, said.Root
 	out := wire.Submitted{ID: t.ID, DelegationID: root.ID, State: string(root.State), Agent: t.Agent, DryRun: in.DryRun, Complexity: t.Complexity, Why: t.Why, Budget: budgetOf(root.Work.Budget)}
 	if in.DryRun {
 		out.ID, out.DelegationID = "", ""
 	}
-	if !created {
+	if said.Message != nil {
+		out.MessageID = said.Message.ID
+		return c.JSON(http.StatusAccepted, out)
+	}
+	if !said.Created {
 		return c.JSON(http.StatusOK, out)
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/tasks/"+t.ID)

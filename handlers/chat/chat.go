@@ -24,6 +24,7 @@ const (
 	chatPage   = 15
 	chatMost   = 60 // with all that came since the page was loaded
 	chatOthers = 8  // requests of others
+	chatList   = 30 // threads in the list
 	// chatRecent is how long a decided request of others stays, as one line.
 	chatRecent = 15 * time.Minute
 )
@@ -38,8 +39,8 @@ type chatRefusal struct {
 }
 
 // Chat answers GET /chat: the person's own conversation, the newest at the bottom.
-// ?before= goes back, ?from= is everything since a message, ?task= one message alone,
-// ?request= one request of others.
+// ?thread= is one thread alone, ?before= goes back, ?from= is everything since a message,
+// ?task= one message alone, ?request= one request of others, ?threads= lists older threads.
 func (p *Pages) Chat(c echo.Context) error { return p.chat(c, chatRefusal{status: http.StatusOK}) }
 
 func (p *Pages) chat(c echo.Context, no chatRefusal) error {
@@ -48,6 +49,9 @@ func (p *Pages) chat(c echo.Context, no chatRefusal) error {
 		return err
 	}
 	page := view.ChatPage{Chrome: f.Chrome, PersonID: f.Who.User.ID, MayWrite: f.Who.Has(people.TasksWrite), LogPath: f.Chrome.Path}
+	if err := p.thread(c, f, &page); err != nil {
+		return err
+	}
 	switch {
 	case c.QueryParam("task") != "" && no.send.Error == "":
 		err = p.chatOne(c, f, &page)
@@ -71,12 +75,10 @@ func (p *Pages) chat(c echo.Context, no chatRefusal) error {
 // conversation reads one page of the person's own messages.
 func (p *Pages) conversation(c echo.Context, f *handlers.Frame, page *view.ChatPage) error {
 	before, from := c.QueryParam("before"), c.QueryParam("from")
-	for _, cursor := range []string{before, from} {
-		if cursor != "" && !handlers.IsID(cursor, orchestrator.DelegationPrefix) {
-			return handlers.Refuse(orchestrator.CodeBadRequest, "That place in the conversation is not known. Start at the newest message.")
-		}
+	if err := knownPlaces(before, from); err != nil {
+		return err
 	}
-	list := orchestrator.Filter{Conversation: f.Who.User.ID, After: before, Limit: chatPage}
+	list := orchestrator.Filter{Conversation: f.Who.User.ID, Thread: page.Thread, After: before, Limit: chatPage}
 	if from != "" {
 		list.Limit = chatMost
 	}
@@ -99,13 +101,54 @@ func (p *Pages) conversation(c echo.Context, f *handlers.Frame, page *view.ChatP
 		page.Tasks = append(page.Tasks, t)
 	}
 	if found.Next != "" {
-		page.OlderHref = views.ChatPath + "?before=" + found.Next
+		page.OlderHref = page.Within("before=" + found.Next)
 	}
 	if !page.Later && len(roots) > 0 {
 		// What comes later is added below: the first message shown stays the first.
-		page.LogPath = views.ChatPath + "?from=" + roots[len(roots)-1].ID
+		page.LogPath = page.Within("from=" + roots[len(roots)-1].ID)
 	}
 	return nil
+}
+
+// knownPlaces refuses cursors that no answer gave.
+func knownPlaces(cursors ...string) error {
+	for _, cursor := range cursors {
+		if cursor != "" && !handlers.IsID(cursor, orchestrator.DelegationPrefix) {
+			return handlers.Refuse(orchestrator.CodeBadRequest, "That place in the conversation is not known. Start at the newest message.")
+		}
+	}
+	return nil
+}
+
+// thread finds the thread that is open, and lists the person's threads.
+func (p *Pages) thread(c echo.Context, f *handlers.Frame, page *view.ChatPage) error {
+	if !page.MayWrite {
+		return nil
+	}
+	if id := c.FormValue("thread"); id != "" {
+		t, err := p.Ids.Thread(f.Ctx, f.Who, id)
+		if err == nil && t.Thread != "" {
+			t, err = p.Reader.Task(f.Ctx, t.Thread)
+		}
+		if err != nil {
+			return err
+		}
+		page.Thread, page.Title = t.ID, orchestrator.Title(t.Text)
+		page.Chrome.Title = views.VisibleText(page.Title)
+	}
+	before := c.QueryParam("threads")
+	if err := knownPlaces(before); err != nil {
+		return err
+	}
+	all, err := p.Reader.Threads(f.Ctx, f.Who.User.ID, before, chatList+1)
+	if len(all) > chatList {
+		all = all[:chatList]
+		page.MoreHref = views.MoreThreadsHref(all[chatList-1].RootID)
+	}
+	for _, t := range all {
+		page.Threads = append(page.Threads, view.ThreadRow{ID: t.ID, Title: t.Title, State: string(t.State), At: t.UpdatedAt, Count: t.Count})
+	}
+	return err
 }
 
 // chatOne is one of the person's messages alone.
@@ -114,7 +157,7 @@ func (p *Pages) chatOne(c echo.Context, f *handlers.Frame, page *view.ChatPage) 
 	if err != nil {
 		return err
 	}
-	if t.Via.Kind != origin.Chat || t.RequesterID != f.Who.User.ID {
+	if t.RequesterID != f.Who.User.ID { // from elsewhere it may be in a thread
 		return handlers.NotFound("message", c.QueryParam("task"))
 	}
 	root, err := p.Reader.Delegation(f.Ctx, t.RootID)
@@ -202,14 +245,16 @@ func (p *Pages) chatForm(page view.ChatPage, typed views.SendForm) views.SendFor
 func (p *Pages) Say(c echo.Context) error {
 	who, _ := handlers.Who(c)
 	in := views.SendForm{Agent: c.FormValue("agent"), Text: c.FormValue("text"), Repository: c.FormValue("repository"), Handoffs: c.FormValue("handoffs") != "", Key: c.FormValue("key")}
-	in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(p.Engine.Config().Agents))
 	files, err := handlers.SentFiles(c)
 	if err != nil {
 		return err
 	}
-	t, _, _, err := p.Engine.Submit(c.Request().Context(), orchestrator.Submission{
-		Attachments: files, Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Via: origin.From(origin.Chat), Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
-	})
+	rest, begins := handlers.NewThread(in.Text)
+	if begins && rest == "" && !byScript(c) {
+		return c.Redirect(http.StatusSeeOther, views.ChatPath+"#chat-text")
+	}
+	in.Text = rest
+	said, err := p.said(c, who, &in, files, begins)
 	switch {
 	case err != nil && byScript(c):
 		return scriptFault(c, err)
@@ -221,9 +266,26 @@ func (p *Pages) Say(c echo.Context) error {
 		handlers.RefuseSend(&in, f, len(files))
 		return p.chat(c, chatRefusal{status: f.Status, send: in})
 	case byScript(c):
-		return c.JSON(http.StatusOK, handlers.ChatMessage{Type: handlers.ChatProgress, TaskID: t.ID, DelegationID: t.RootID, Agent: t.Agent, Text: "stored", Key: t.Key, At: t.CreatedAt.UTC()})
+		return c.JSON(http.StatusOK, handlers.Stored(said, in.Key))
 	}
-	return c.Redirect(http.StatusSeeOther, views.ChatPath+"#chat-"+t.ID)
+	return c.Redirect(http.StatusSeeOther, views.ThreadHref(said.Task.ThreadID())+"#chat-"+said.Task.ID)
+}
+
+// said sends a message, in the thread that the form names unless it begins another.
+func (p *Pages) said(c echo.Context, who handlers.Caller, in *views.SendForm, files []agent.File, begins bool) (said orchestrator.Spoken, err error) {
+	follows := ""
+	if !begins {
+		if follows, err = p.Ids.Follows(c.Request().Context(), who, c.FormValue("thread")); err != nil {
+			return said, err
+		}
+	}
+	if follows == "" {
+		in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(p.Engine.Config().Agents))
+	}
+	return p.Engine.Say(c.Request().Context(), orchestrator.Submission{
+		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Follows: follows, Attachments: files,
+		Via: origin.From(origin.Chat), Chat: who.User.ID, RequesterID: who.User.ID, Requester: who.User.Name,
+	}, who.User)
 }
 
 // ChatDecide answers POST /chat/approvals/{id}/decision: a verdict given on a card of

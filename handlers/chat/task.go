@@ -43,7 +43,7 @@ func (p *Pages) chatTask(f *handlers.Frame, root orchestrator.Delegation) (view.
 	if err != nil {
 		return view.ChatTask{}, err
 	}
-	out := view.ChatTask{ID: t.ID, Text: t.Text, Files: views.AttachedFiles(t), At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
+	out := view.ChatTask{ID: t.ID, Thread: t.ThreadID(), Text: t.Text, Files: views.AttachedFiles(t), At: t.CreatedAt, Agent: t.Agent, Repository: t.Repository, State: string(root.State),
 		Since: root.Since, EndedAt: handlers.At(root.EndedAt), Whose: f.TaskTurn(root, tree), LastN: t.LastN}
 	for i, d := range depthFirst(tree) {
 		if i >= chatTurns {
@@ -163,6 +163,8 @@ func chatTurn(d orchestrator.Delegation, story []event.Event) view.ChatTurn {
 			if turn.Says == "" || strings.TrimSpace(p.Text) != turn.Says {
 				turn.Steps = append(turn.Steps, view.ChatStep{Text: handlers.EventLine(e), At: e.At})
 			}
+		case event.MessageSentData:
+			turn.Told = append(turn.Told, view.ChatTold{From: e.Actor, ChatStep: view.ChatStep{Text: p.Text, At: e.At}})
 		case event.ChangesRequestedData:
 			turn.Changes = append(turn.Changes, view.ChatStep{Text: handlers.ChatText(e), At: e.At})
 		case event.RequestedData:

@@ -23,6 +23,9 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 	if !w.who.Has(people.TasksWrite) {
 		return orchestrator.Errorf(orchestrator.CodeForbidden, "Sending tasks needs the right tasks:write.")
 	}
+	if rest, begins := handlers.NewThread(in.Text); begins {
+		in.Text, in.Thread = rest, ""
+	}
 	follows, err := w.streams.Ids.Follows(ctx, w.who, in.Thread)
 	if err != nil {
 		return err
@@ -31,18 +34,17 @@ func (w *socket) chat(ctx context.Context, in incoming) error {
 		in.Agent = cmp.Or(in.Agent, handlers.DefaultAgent(w.streams.Engine.Config().Agents))
 	}
 	w.inOrder(ctx)
-	t, root, _, err := w.streams.Engine.Submit(ctx, orchestrator.Submission{
+	said, err := w.streams.Engine.Say(ctx, orchestrator.Submission{
 		Agent: in.Agent, Text: in.Text, Repository: in.Repository, Key: in.Key, Handoffs: in.Handoffs, Follows: follows, Via: origin.From(origin.Chat), Chat: w.who.User.ID,
 		RequesterID: w.who.User.ID, Requester: w.who.User.Name,
-	})
+	}, w.who.User)
 	if err != nil {
 		return err
 	}
-	stored := handlers.ChatMessage{Type: handlers.ChatProgress, TaskID: t.ID, DelegationID: root.ID, Agent: t.Agent,
-		Text: "stored", State: string(root.State), Key: in.Key, At: t.CreatedAt.UTC()}
-	if err := w.json(stored); err != nil {
-		return err
+	if err := w.json(handlers.Stored(said, in.Key)); err != nil || said.Message != nil {
+		return err // whoever sent what was told to an agent follows its task already
 	}
+	t, root := said.Task, said.Root
 	in.TaskID = t.ID
 	if err := w.streamChat(ctx, in, root.ID); err != nil {
 		// The message is stored all the same: its sender must not take this for a refusal.

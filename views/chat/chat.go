@@ -19,6 +19,10 @@ type ChatPage struct {
 	OlderHref string     // older messages; empty at the first
 	Later     bool       // there are newer ones than these
 	Alone     bool       // one message that a link names
+	Thread    string     // that is open; empty where all messages are shown
+	Title     string     // of the thread
+	Threads   []ThreadRow
+	MoreHref  string // older threads; empty where these are all
 	Send      views.SendForm
 	MayWrite  bool
 }
@@ -49,9 +53,51 @@ func (p ChatPage) logOOB() string {
 	return "#chat-waiting:morph"
 }
 
+// heading is the thread's title, or that of the page.
+func (p ChatPage) heading() string {
+	if p.Title != "" {
+		return p.Title
+	}
+	return "Chat"
+}
+
+// newest is where the newest messages of what is shown are.
+func (p ChatPage) newest() string {
+	if p.Thread != "" {
+		return views.ThreadHref(p.Thread)
+	}
+	return views.ChatPath
+}
+
+// Within is an address in what is open.
+func (p ChatPage) Within(query string) string {
+	if p.Thread != "" {
+		return p.newest() + "&" + query
+	}
+	return views.ChatPath + "?" + query
+}
+
+// placeholder says what a message here becomes.
+func (p ChatPage) placeholder() string {
+	if p.Thread != "" {
+		return "Message in this thread"
+	}
+	return "Message, in a new thread"
+}
+
+// ThreadRow is a thread in the list beside the conversation.
+type ThreadRow struct {
+	ID    string
+	Title string // foreign
+	State string // of its newest task
+	At    time.Time
+	Count int
+}
+
 // ChatTask is one message with what came of it.
 type ChatTask struct {
 	ID         string
+	Thread     string // that it is in
 	Text       string
 	Files      []views.Attached
 	At         time.Time
@@ -85,6 +131,7 @@ type ChatTurn struct {
 	Steps   []ChatStep
 	Before  int        // steps before those shown
 	Changes []ChatStep // what people asked to be different
+	Told    []ChatTold // what people said while it worked
 	Hops    []ChatHop
 	Says    string // foreign
 	Cards   []ChatCard
@@ -100,6 +147,12 @@ func (t ChatTurn) stepWords() string {
 		words += " · " + views.Duration(t.Until.Sub(t.At))
 	}
 	return words
+}
+
+// ChatTold is what a person said to an agent at work.
+type ChatTold struct {
+	From string
+	ChatStep
 }
 
 // ChatStep is one line of an agent's work.

@@ -115,14 +115,16 @@ type Attachment struct {
 
 // Submitted is the new task, or the first one with that key.
 type Submitted struct {
-	ID           string  `json:"id"`
-	DelegationID string  `json:"delegation_id"`
-	State        string  `json:"state"`
-	Agent        string  `json:"agent"`
-	DryRun       bool    `json:"dry_run,omitempty"`
-	Complexity   string  `json:"complexity,omitempty"`
-	Why          string  `json:"why,omitempty"` // the classifier's reason (H24)
-	Budget       *Budget `json:"budget,omitempty"`
+	ID           string `json:"id"`
+	DelegationID string `json:"delegation_id"`
+	State        string `json:"state"`
+	Agent        string `json:"agent"`
+	DryRun       bool   `json:"dry_run,omitempty"`
+	Complexity   string `json:"complexity,omitempty"`
+	Why          string `json:"why,omitempty"` // the classifier's reason (H24)
+	// MessageID is set where the text was told to the agent that still works on this task.
+	MessageID string  `json:"message_id,omitempty"`
+	Budget    *Budget `json:"budget,omitempty"`
 }
 
 // Hop is the body of POST /delegations: what a run hands on. What stands below Handoff belongs to a hand-over.
