@@ -226,6 +226,12 @@ func (g *Gateway) Follow(ctx context.Context, r Report) error {
 	return nil
 }
 
+// Reported is the task that a message at an address of a channel is about; with "" the newest
+// that is told of there.
+func (g *Gateway) Reported(ctx context.Context, channel origin.Channel, address, message string) (taskID string, err error) {
+	return g.store.Reported(ctx, channel, address, message)
+}
+
 // deliverReports makes one round of the reports of a channel that were sent before, or that
 // were not, and reports how many there were.
 func (g *Gateway) deliverReports(ctx context.Context, ch Channel, sent bool) (int, error) {

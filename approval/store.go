@@ -52,6 +52,10 @@ type Store interface {
 	TellEnds(to []Told)
 	// Follow adds the report unless there is one of its task and address, due at once.
 	Follow(ctx context.Context, r Report) error
+	// Reported is the task that a message at an address is about, or with "" the newest one that
+	// is told of there; ErrNotFound where there is none. The message is the beginning of an
+	// external id, up to a "#".
+	Reported(ctx context.Context, channel origin.Channel, address, message string) (taskID string, err error)
 	// DueReports leases reports of a channel whose task has gone on since: those that were
 	// sent before, or those that were not.
 	DueReports(ctx context.Context, channel origin.Channel, sent bool, now, until time.Time, limit int) ([]Report, error)

@@ -44,6 +44,13 @@ func (s *Store) Follow(ctx context.Context, r approval.Report) error {
 	return s.Advise(err)
 }
 
+// Reported is the task that a message at an address is about.
+func (s *Store) Reported(ctx context.Context, channel origin.Channel, address, message string) (string, error) {
+	return store.ReadOne(ctx, s.Store, store.Scalar[string], `select task_id from reports where channel = ? and address = ? and kind = ?
+		and (cast(? as text) = '' or external_id = ? or external_id like ?) order by task_id desc limit 1`,
+		channel, address, approval.LiveReport, message, message, message+"#%")
+}
+
 // report opens the reports of a task that ends in this transaction, or is run again.
 func (t *Tx) report() error {
 	ended := t.Task().EndedAt != nil

@@ -29,6 +29,8 @@ const (
 /status ID – how a request or a task stands; the last 6 characters do
 /send AGENT TEXT – give an agent a task (role operator)
 /send --enable-handoffs AGENT TEXT – the same, and agents may hand on where that is opt-in
+/new TEXT – begin another thread, with the agent of your last task here (role operator)
+A reply to the message of a task of yours goes on with it
 /cancel ID – stop a task (role operator)
 /retry ID – run a task again that failed (role operator)
 /mute, /unmute – whether the messages of your tasks go on until their ends
@@ -61,7 +63,7 @@ func (d *Desk) commanded(ctx context.Context, updateID int64, m *message) error 
 	}
 	act, ok := map[string]func(context.Context, order) error{
 		"pending": d.pending, "status": d.status, "send": d.sendTask, "cancel": d.cancel, "retry": d.retry,
-		"mute": d.mute, "unmute": d.mute, "skip": d.skip,
+		"new": d.begin, "mute": d.mute, "unmute": d.mute, "skip": d.skip,
 	}[o.name]
 	switch {
 	case !ok && !m.private():
@@ -192,15 +194,25 @@ func (d *Desk) sendTask(ctx context.Context, o order) error {
 	if to == "" || text == "" {
 		return d.tell(ctx, o.m, "Write the agent and what to do, as in: /send kik Fix the retry loop")
 	}
+	return d.submit(ctx, o, orchestrator.Submission{Agent: to, Text: text, Handoffs: handoffs})
+}
+
+// submit makes a task of what somebody sent, and has its message kept up to date. What goes on
+// with work that is under way is told to its agent, which is said.
+func (d *Desk) submit(ctx context.Context, o order, s orchestrator.Submission) error {
 	me, err := d.Bot(ctx)
 	if err != nil {
 		return fmt.Errorf("asking for the bot's number: %w", err)
 	}
-	t, _, _, err := d.Engine.Submit(ctx, orchestrator.Submission{
-		Agent: to, Text: text, Handoffs: handoffs, Via: origin.From(Name), Chat: strconv.FormatInt(o.m.Chat.ID, 10),
-		Key: fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update), RequesterID: o.user.ID, Requester: o.user.Name})
+	s.Via, s.Chat, s.Key = origin.From(Name), strconv.FormatInt(o.m.Chat.ID, 10), fmt.Sprintf("%s:%d:%d", Name, me.ID, o.update)
+	s.RequesterID, s.Requester = o.user.ID, o.user.Name
+	said, err := d.Engine.Say(ctx, s, *o.user)
 	if err != nil {
 		return d.sorry(ctx, o, err)
+	}
+	t := said.Task
+	if said.Message != nil {
+		return d.tell(ctx, o.m, "Said to "+name(said.Root.To)+", which reads it before its next step.")
 	}
 	told := approval.Report{TaskID: t.ID, Channel: Name, Address: o.m.place().String(), Kind: approval.LiveReport}
 	if !o.m.private() {

@@ -26,6 +26,8 @@ type Gateway interface {
 	Refused(ctx context.Context, f approval.Refusal) error
 	Show(ctx context.Context, requestID string, channel origin.Channel, address string) error
 	Follow(ctx context.Context, r approval.Report) error
+	// Reported is the task that a message is about; ErrNotFound where it is about none.
+	Reported(ctx context.Context, channel origin.Channel, address, message string) (taskID string, err error)
 	// PeopleChanged says that an account was linked: what waits is shown there, too.
 	PeopleChanged()
 }
@@ -33,6 +35,8 @@ type Gateway interface {
 // Engine takes tasks, stops them and runs them again.
 type Engine interface {
 	Submit(ctx context.Context, s orchestrator.Submission) (orchestrator.Task, orchestrator.Delegation, bool, error)
+	// Say is Submit for what goes on with a thread: an agent that still works there is told.
+	Say(ctx context.Context, s orchestrator.Submission, by people.User) (orchestrator.Spoken, error)
 	Cancel(ctx context.Context, id, actor string) (orchestrator.Delegation, error)
 	Retry(ctx context.Context, id string, by people.User) (orchestrator.Delegation, error)
 }
@@ -190,8 +194,8 @@ func (d *Desk) Handle(ctx context.Context, body []byte) error {
 	}
 }
 
-// said acts on a message: a reason that was asked for, an answer to a question of an agent, a
-// command, or neither.
+// said acts on a message: a reason that was asked for, an answer to a question of an agent, what
+// goes on with a task, a command, or neither.
 func (d *Desk) said(ctx context.Context, updateID int64, m *message) error {
 	if m.ReplyTo != nil {
 		p, err := d.Memory.Prompt(ctx, m.Chat.ID, m.ReplyTo.ID)
@@ -201,6 +205,9 @@ func (d *Desk) said(ctx context.Context, updateID int64, m *message) error {
 		case err == nil && !isCommand(m.Text):
 			return d.replied(ctx, p, m)
 		case err != nil && !errors.Is(err, orchestrator.ErrNotFound):
+			return err
+		}
+		if took, err := d.followed(ctx, updateID, m); took || err != nil {
 			return err
 		}
 	}

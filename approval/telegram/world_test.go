@@ -74,6 +74,7 @@ type works struct {
 	w         *world
 	sent      map[string]orchestrator.Submission // by key
 	cancelled []string
+	told      []string
 }
 
 func (e *works) Submit(ctx context.Context, s orchestrator.Submission) (orchestrator.Task, orchestrator.Delegation, bool, error) {
@@ -93,6 +94,20 @@ func (e *works) Submit(ctx context.Context, s orchestrator.Submission) (orchestr
 		return tx.Append(ctx, event.Of(d.ID, s.Requester, event.TaskCreatedData{Agent: s.Agent}))
 	})
 	return task, d, created, err
+}
+
+// Say tells the agent that still works, and else makes a task of the thread.
+func (e *works) Say(ctx context.Context, s orchestrator.Submission, by people.User) (orchestrator.Spoken, error) {
+	if s.Follows != "" {
+		t := e.w.task(s.Follows)
+		if d := e.w.delegation(t.RootID); !d.State.Ended() {
+			e.told = append(e.told, by.Name+": "+s.Text)
+			return orchestrator.Spoken{Task: t, Root: d, Message: &orchestrator.Message{ByID: by.ID}}, nil
+		}
+		s.Agent = t.Agent
+	}
+	t, d, created, err := e.Submit(ctx, s)
+	return orchestrator.Spoken{Task: t, Root: d, Created: created}, err
 }
 
 func (e *works) Retry(ctx context.Context, id string, by people.User) (orchestrator.Delegation, error) {

@@ -4,8 +4,11 @@
 ALTER TABLE tasks ADD COLUMN thread TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_thread ON tasks (thread, requester_id, root_id) WHERE thread <> '';
 CREATE INDEX tasks_threads ON tasks (requester_id, root_id) WHERE via = 'chat' OR thread <> '';
+-- The message about a task finds the task, for whoever replies to it.
+CREATE INDEX reports_address ON reports (channel, address, task_id);
 
 -- +goose Down
+DROP INDEX reports_address;
 DROP INDEX tasks_threads;
 DROP INDEX tasks_thread;
 ALTER TABLE tasks DROP COLUMN thread;
