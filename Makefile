@@ -140,9 +140,9 @@ coding-agents: need ## the real Claude Code, Codex and opencode as coders, insta
 		$(GO) test $(RACE) -count=1 -vet=off -tags codingagents -timeout=20m -v -run '^TestACodingAgent' ./cmd/gatehouse ./orchestrator/agent/command
 
 .PHONY: kill
-kill: need ## kill -9 at random of two nodes under load, KILLS=50 times; SEED= repeats one (no part of make test)
+kill: need ## 1,000 calls decided at once, and kill -9 at random of two nodes under load, KILLS=50 times; SEED= repeats one (no part of make test)
 	@GATEHOUSE_KILLS=$(KILLS) GATEHOUSE_KILL_SEED=$(SEED) \
-		$(GO) test -count=1 -vet=off -tags kills -timeout=120m -v -run '^TestACampaignOfKills$$' ./cmd/gatehouse
+		$(GO) test -count=1 -vet=off -tags kills -timeout=120m -v -run '^(TestACampaignOfKills|TestAThousandCalls)$$' ./cmd/gatehouse
 
 .PHONY: fuzz
 fuzz: ## the patch parser against made-up patches, for FUZZTIME=60s

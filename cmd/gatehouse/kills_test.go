@@ -237,3 +237,8 @@ func (c *campaign) decide(ctx context.Context, who, token string, dice *rand.Ran
 		time.Sleep(time.Duration(dice.IntN(150)) * time.Millisecond)
 	}
 }
+
+// TestAThousandCalls is the story of 50 agents that make 20 calls each, on both databases.
+func TestAThousandCalls(t *testing.T) {
+	placetest.Places(t, func(t *testing.T, database string) { manyActions(t, database, 20) })
+}
