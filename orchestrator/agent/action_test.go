@@ -108,6 +108,10 @@ func TestAsksThatCannotBe(t *testing.T) {
 	if a, b := (agent.Ask{Action: new(call("x", `{"a": 1}`))}), (agent.Ask{Action: new(call("x", `{"a":1}`))}); a.Content() != b.Content() || a.Check() != nil {
 		t.Error("blanks make another ask of it")
 	}
+	one, two := agent.Ask{Action: new(call("x", `{"cwd":"/runs/1"}`)), Place: "/runs/1"}, agent.Ask{Action: new(call("x", `{"cwd":"/runs/2"}`)), Place: "/runs/2"}
+	if one.Content() != two.Content() {
+		t.Error("the folder of another attempt makes another ask of it")
+	}
 }
 
 // What is asked is bounded, and whoever asks too much reads the limit.

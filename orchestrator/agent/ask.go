@@ -23,6 +23,9 @@ type Ask struct {
 	Ref      string
 	Action   *Action
 	Question *Question
+	// Place is the folder of the attempt, "" where the input does not name it: the same call of
+	// another attempt, which has another folder, is the same ask.
+	Place string
 }
 
 // Action is a call of a tool that an agent wants to make.
@@ -143,13 +146,16 @@ func (q Question) check() error {
 	return nil
 }
 
-// Content names what is asked, whatever the blanks between: 64 hex digits.
+// Content names what is asked, whatever the blanks between, and wherever the folder of the
+// attempt lies: 64 hex digits.
 func (a Ask) Content() string {
 	if a.Action != nil {
 		tight := bytes.Buffer{}
 		if json.Compact(&tight, a.Action.Input) == nil {
 			action := *a.Action
-			action.Input = tight.Bytes()
+			if action.Input = tight.Bytes(); a.Place != "" {
+				action.Input = bytes.ReplaceAll(action.Input, []byte(a.Place), []byte("."))
+			}
 			a.Action = &action
 		}
 	}

@@ -88,7 +88,7 @@ func (t *Dialogue) permit(u update, options []option) sdk.RequestPermissionRespo
 		return t.allow(action, options)
 	}
 	t.Pause()
-	answer, err := t.Host.Ask(t.ctx, agent.Ask{Ref: t.refOf(content), Action: &action})
+	answer, err := t.Host.Ask(t.ctx, agent.Ask{Ref: t.refOf(content), Action: &action, Place: t.Dir})
 	t.Resume()
 	if t.ctx.Err() != nil {
 		return cancelled()
