@@ -50,13 +50,14 @@ func (g *Gateway) Asks(ctx context.Context, people bool) (orchestrator.Asks, err
 
 // actionRuling is what the rules say of a call, with the people of whom a yes counts.
 func (c Config) actionRuling(now time.Time, t *orchestrator.Task, d *orchestrator.Delegation, a agent.Action, first bool) (policy.Ruling, bool) {
-	ruling, asked := c.Actions.Rule(c.actionFacts(now.In(c.Location), t, d, a), first)
+	at := now.In(c.Location)
+	ruling, asked := c.Actions.Rule(c.actionFacts(at, Request{Agent: d.To, Chain: chainOf(d), Requester: t.Requester, Repository: d.Repository}, a), first)
 	ruling.Rule.From = c.from(ruling.Rule, d.Repository)
 	return ruling, asked
 }
 
-// actionFacts collects the facts of a call at a local time.
-func (c Config) actionFacts(at time.Time, t *orchestrator.Task, d *orchestrator.Delegation, a agent.Action) policy.ActionFacts {
+// actionFacts collects the facts of a call at a local time; r says of it whose it is.
+func (c Config) actionFacts(at time.Time, r Request, a agent.Action) policy.ActionFacts {
 	input, err := a.Fields()
 	if err != nil {
 		input = map[string]any{} // it was checked
@@ -69,9 +70,9 @@ func (c Config) actionFacts(at time.Time, t *orchestrator.Task, d *orchestrator.
 	}
 	readOnly := said(a.Hints.ReadOnly, false)
 	return policy.ActionFacts{
-		Tool: a.Tool, Input: input, Server: a.Server, Agent: d.To, Chain: chainOf(d), Requester: t.Requester, Repository: d.Repository,
+		Tool: a.Tool, Input: input, Server: a.Server, Agent: r.Agent, Chain: r.Chain, Requester: r.Requester, Repository: r.Repository,
 		Hints:        policy.HintFacts{ReadOnly: readOnly, Destructive: said(a.Hints.Destructive, !readOnly), OpenWorld: said(a.Hints.OpenWorld, true)},
-		AnalysisOnly: c.Agents[d.To].AnalysisOnly, Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()),
+		AnalysisOnly: c.Agents[r.Agent].AnalysisOnly, Hour: at.Hour(), Weekday: strings.ToLower(at.Weekday().String()),
 	}
 }
 

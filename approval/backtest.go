@@ -47,33 +47,78 @@ type Backtest struct {
 func (g *Gateway) Backtest(ctx context.Context, p *policy.Policy, since time.Time) (Backtest, error) {
 	b := Backtest{Since: since, Version: p.Version(), Effects: map[policy.Effect]int{}, Rules: map[string]int{}, Changes: []Change{}}
 	c := g.Config()
+	err := g.past(ctx, since, func(r Request) {
+		if r.IsPatch() { // other rules are for those
+			ruling := p.Strictest(factsOf(&r, r.Revision.At.In(c.Location)))
+			b.try(c, r, ruling)
+		}
+	})
+	return b, err
+}
+
+// CallTrial is what rules would have said of past calls of tools.
+type CallTrial struct {
+	Backtest
+	Denied, Asked, Passed int
+}
+
+// BacktestCalls tries rules about calls on every call that people were asked about since then, as
+// Backtest does. Of a call that the rules then in force passed or denied no input is kept, so
+// that it cannot be tried.
+func (g *Gateway) BacktestCalls(ctx context.Context, p *policy.ActionPolicy, since time.Time) (CallTrial, error) {
+	b := CallTrial{Backtest: Backtest{Since: since, Version: p.Version(), Effects: map[policy.Effect]int{}, Rules: map[string]int{}, Changes: []Change{}}}
+	c := g.Config()
+	err := g.past(ctx, since, func(r Request) {
+		if !r.IsAction() {
+			return
+		}
+		call := r.Call()
+		readOnly := call.Hints.ReadOnly != nil && *call.Hints.ReadOnly
+		ruling, asked := p.Rule(c.actionFacts(r.Revision.At.In(c.Location), r, call), c.Agents[r.Agent].AnalysisOnly && !readOnly)
+		switch {
+		case ruling.Deny:
+			b.Denied++
+		case asked:
+			b.Asked++
+		default:
+			b.Passed++
+		}
+		if ruling.Rule.Name == "" {
+			ruling.Rule.Name = NoRule
+		}
+		b.try(c, r, ruling)
+	})
+	return b, err
+}
+
+// NoRule is the name under which calls pass that no rule is about.
+const NoRule = "no rule"
+
+// past goes through the requests that were made since then, newest first.
+func (g *Gateway) past(ctx context.Context, since time.Time, look func(Request)) error {
 	f := Filter{Limit: backtestPage}
 	for {
 		page, err := g.store.Requests(ctx, f)
 		if err != nil {
-			return b, fmt.Errorf("reading past requests: %w", err)
+			return fmt.Errorf("reading past requests: %w", err)
 		}
 		for _, r := range page.Items {
 			if r.CreatedAt.Before(since) {
-				return b, nil
+				return nil
 			}
 			if err := ctx.Err(); err != nil { // nobody waits for it any more
-				return b, err
+				return err
 			}
-			if !r.IsPatch() { // other rules are for those
-				continue
-			}
-			b.try(p, c, r)
+			look(r)
 		}
 		if f.After = page.Next; f.After == "" {
-			return b, nil
+			return nil
 		}
 	}
 }
 
-// try compares the stored rule of r with what p says.
-func (b *Backtest) try(p *policy.Policy, c Config, r Request) {
-	ruling := p.Strictest(factsOf(&r, r.Revision.At.In(c.Location)))
+// try compares the stored rule of r with what was said of it now.
+func (b *Backtest) try(c Config, r Request, ruling policy.Ruling) {
 	was, would := r.ruled(), ruling.Rule
 	would.From = c.from(would, r.Repository)
 	b.Requests++

@@ -83,6 +83,8 @@ type Gateway interface {
 	MissedBy(ctx context.Context, r approval.Request, userID string) (string, error)
 	// Backtest tries rules on the requests made since then, and writes nothing.
 	Backtest(ctx context.Context, p *policy.Policy, since time.Time) (approval.Backtest, error)
+	// BacktestCalls does so with rules about calls of tools.
+	BacktestCalls(ctx context.Context, p *policy.ActionPolicy, since time.Time) (approval.CallTrial, error)
 	// SaveDraft keeps a line comment that is not sent yet; an empty text removes it.
 	SaveDraft(ctx context.Context, by people.Principal, requestID string, revision int, d approval.Draft) error
 	// Drafts are a person's comments that are not sent, placed on the current revision.

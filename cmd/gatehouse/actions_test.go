@@ -247,3 +247,51 @@ func TestWhatANestedAgentWaitsFor(t *testing.T) {
 		p.Until("the end", func() bool { return p.Root(root).State == orchestrator.Completed })
 	})
 }
+
+// pastCalls is a program that has made three calls, about each of which a person was asked.
+const pastCalls = `
+agents:
+  coder: {kind: command, sandbox: off, command: [sh, -c, 'cat > /dev/null;
+    for c in "npm test" "npm publish" "rm -rf build"; do gatehouse permit --tool Bash --input "{\"command\":\"$c\"}"; done; true']}
+approval:
+  actions:
+    - {name: shell, when: tool == "Bash", need: 1}
+`
+
+// Other rules about calls are tried on the calls that people were asked about: which would be
+// denied, asked about otherwise, and pass. Nothing is decided by it.
+func TestOtherRulesAreTriedOnPastCalls(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, pastCalls)
+		n := p.Start(p.Config, "")
+		root := n.Send("coder", "", "one")
+		for range 3 {
+			if code, err := n.Decide(p.Asked(root)); err != nil || code != http.StatusOK {
+				t.Fatalf("the yes: %d, %v", code, err)
+			}
+		}
+		p.Until("the end", func() bool { return p.Root(root).State == orchestrator.Completed })
+		next := filepath.Join(p.Dir, "next.yaml")
+		p.Must(os.WriteFile(next, []byte(`approval:
+  actions:
+    - {name: never, when: 'input.command contains "rm -rf"', deny: true}
+    - {name: release, when: 'input.command startsWith "npm publish"', need: 2}
+`), 0o600))
+		out, code := p.Cli(n, "policy", "test", "--rules", next)
+		for _, says := range []string{"never: denied", "release: 2 of all approvers", "no rule: passes", "3 calls in 30d: 3 would go otherwise (2 stricter, 1 looser, 0 decided by others).",
+			"Of these calls 1 would be denied, 1 asked about, and 1 pass."} {
+			if code != 0 || !strings.Contains(out, says) {
+				t.Errorf("exit %d, without %q:\n%s", code, says, out)
+			}
+		}
+		if out, code := p.Cli(n, "policy", "test"); code != 0 || !strings.Contains(out, "3 calls in 30d: 0 would go otherwise") {
+			t.Errorf("the rules in force: exit %d\n%s", code, out)
+		}
+		var trial wire.PolicyTrial
+		body := wire.PolicyTest{Actions: &[]wire.PolicyRule{{Name: "bad", When: `tol == "Bash"`}}}
+		if code, err := n.Call(http.MethodPost, "/api/v1/policy/test", p.Asker, body, &trial); err != nil || code != http.StatusBadRequest {
+			t.Errorf("a rule with a typo: %d, %v", code, err)
+		}
+	})
+}

@@ -31,16 +31,15 @@ func taken(c *config.Config, err error) (*config.Config, error) {
 
 // rulesOf reads rules of approval for `policy test`: those of a file or, where none is named,
 // those of --config. It is nil where there are none, so that the server tries its own.
-func rulesOf(sh *console.Shell, file string) ([]wire.PolicyRule, error) {
+func rulesOf(sh *console.Shell, file string) (wire.PolicyTest, error) {
 	if file != "" {
-		rules, err := config.LoadRules(file, sh.Env)
-		return append([]wire.PolicyRule{}, rules...), err
+		return config.LoadRules(file, sh.Env)
 	}
 	cfg, err := config.LoadFor(sh.Globals.Config, sh.Env, "approval", "groups")
-	if err != nil || cfg.Path == "" && len(cfg.File.Approval.Rules) == 0 {
-		return nil, err
+	if err != nil || cfg.Path == "" && len(cfg.File.Approval.Rules)+len(cfg.File.Approval.Actions) == 0 {
+		return wire.PolicyTest{}, err
 	}
-	return append([]wire.PolicyRule{}, cfg.File.Approval.Rules...), nil
+	return config.Tried(cfg.File), nil
 }
 
 // unset has a line for each text of the configuration that cannot be known here: the

@@ -31,19 +31,28 @@ func (a *API) PolicyTest(c echo.Context) error {
 		return err
 	}
 	cfg := a.Gateway.Config()
-	policy := cfg.Policy
+	rules, calls := cfg.Policy, cfg.Actions
 	if t.Rules != nil {
-		if policy, err = compiled(*t.Rules, cfg.Groups); err != nil {
+		if rules, err = compiled(*t.Rules, cfg.Groups, policy.CompileRules); err != nil {
 			return err
 		}
 	}
-	b, err := a.Gateway.Backtest(c.Request().Context(), policy, since)
-	return send(c, http.StatusOK, trialOf(b), err)
+	if t.Actions != nil {
+		if calls, err = compiled(*t.Actions, cfg.Groups, policy.CompileActions); err != nil {
+			return err
+		}
+	}
+	b, err := a.Gateway.Backtest(c.Request().Context(), rules, since)
+	if err != nil {
+		return err
+	}
+	called, err := a.Gateway.BacktestCalls(c.Request().Context(), calls, since)
+	return send(c, http.StatusOK, trialOf(b, called), err)
 }
 
 // compiled makes a policy of rules that were sent; what is wrong with them names the rule
 // and the place within its condition.
-func compiled(rules []wire.PolicyRule, groups map[string][]string) (*policy.Policy, error) {
+func compiled[P any](rules []wire.PolicyRule, groups map[string][]string, compile func([]policy.RuleConfig, map[string][]string) (*P, []policy.Problem)) (*P, error) {
 	if len(rules) > maxRules {
 		return nil, bad("There are %d rules; %d is the limit.", len(rules), maxRules)
 	}
@@ -55,24 +64,32 @@ func compiled(rules []wire.PolicyRule, groups map[string][]string) (*policy.Poli
 		}
 		configs = append(configs, c)
 	}
-	p, problems := policy.CompileRules(configs, groups)
+	p, problems := compile(configs, groups)
 	if len(problems) > 0 {
 		return nil, orchestrator.Errorf(orchestrator.CodeBadRequest, "%s", handlers.RuleProblems(configs, problems))
 	}
 	return p, nil
 }
 
-// trialOf is what is published of a backtest.
-func trialOf(b approval.Backtest) wire.PolicyTrial {
-	t := wire.PolicyTrial{Since: b.Since, Version: b.Version, Requests: b.Requests, Same: b.Same, Effects: map[string]int{}, Rules: b.Rules, Changes: []wire.PolicyChange{}}
+// trialOf is what is published of backtests.
+func trialOf(b approval.Backtest, called approval.CallTrial) wire.PolicyTrial {
+	t := wire.PolicyTrial{Since: b.Since, Version: b.Version, Requests: b.Requests, Same: b.Same, Rules: b.Rules}
+	t.Effects, t.Changes = changesOf(b)
+	t.Calls = wire.CallTrial{Version: called.Version, Requests: called.Requests, Denied: called.Denied, Asked: called.Asked, Passed: called.Passed, Same: called.Same, Rules: called.Rules}
+	t.Calls.Effects, t.Calls.Changes = changesOf(called.Backtest)
+	return t
+}
+
+func changesOf(b approval.Backtest) (effects map[string]int, changes []wire.PolicyChange) {
+	effects, changes = map[string]int{}, []wire.PolicyChange{}
 	for effect, n := range b.Effects {
-		t.Effects[string(effect)] = n
+		effects[string(effect)] = n
 	}
 	for _, c := range b.Changes {
-		t.Changes = append(t.Changes, wire.PolicyChange{
+		changes = append(changes, wire.PolicyChange{
 			ID: c.RequestID, At: c.At, Title: c.Title, Agent: c.Agent, Repository: c.Repository, State: string(c.State),
 			Was: wire.Ruled(c.Was), Would: wire.Ruled(c.Would), Effect: string(c.Effect), Notes: c.Notes,
 		})
 	}
-	return t
+	return effects, changes
 }

@@ -99,7 +99,7 @@ func published() map[string]any {
 		"budget": budgetOf(&budget.Account{Limits: budget.Limits{Agents: new(int)}, Exceeded: "tokens"}), "breaker": breakerOf(open),
 		"trigger": triggerOf(filled[trigger.Status]()), "trigger_hook": triggerOf(hook), "trigger_empty": triggerOf(trigger.Status{}),
 		"delivery": deliveryOf(filled[trigger.Delivery]()), "delivery_empty": deliveryOf(trigger.Delivery{}),
-		"policy_trial": trialOf(filled[approval.Backtest]()), "list": wire.ListOf([]string{"a"}, "b"), "list_empty": wire.ListOf[string](nil, ""),
+		"policy_trial": trialOf(filled[approval.Backtest](), filled[approval.CallTrial]()), "list": wire.ListOf([]string{"a"}, "b"), "list_empty": wire.ListOf[string](nil, ""),
 	}
 }
 
@@ -152,7 +152,10 @@ func TestTheClientReadsAllThatTheServerWrites(t *testing.T) {
 			a, err := c.Entry(t.Context(), "a", "b", false)
 			return a.Value, err
 		}},
-		"policy":   {all["policy_trial"], func(c *client.Client) (any, error) { a, err := c.PolicyTest(t.Context(), "", nil); return a.Value, err }},
+		"policy": {all["policy_trial"], func(c *client.Client) (any, error) {
+			a, err := c.PolicyTest(t.Context(), wire.PolicyTest{})
+			return a.Value, err
+		}},
 		"trigger":  {all["trigger_hook"], func(c *client.Client) (any, error) { a, err := c.Trigger(t.Context(), "a"); return a.Value, err }},
 		"delivery": {all["delivery"], func(c *client.Client) (any, error) { a, err := c.Delivery(t.Context(), "a"); return a.Value, err }},
 		"patch":    {all["request_patch"], func(c *client.Client) (any, error) { a, err := c.Request(t.Context(), "a"); return a.Value, err }},

@@ -60,14 +60,14 @@ func (c *Client) Decide(ctx context.Context, id string, v wire.Verdict) (Answer[
 	return ask[wire.Request](ctx, c, http.MethodPost, path("approvals", id, "decision"), nil, v)
 }
 
-// PolicyTest tries rules on the requests of that length of time, such as 30d; nil are
-// the rules that the server has in force.
-func (c *Client) PolicyTest(ctx context.Context, since string, rules []wire.PolicyRule) (Answer[wire.PolicyTrial], error) {
+// PolicyTest tries rules on the requests of a length of time, such as 30d; absent are the rules
+// that the server has in force.
+func (c *Client) PolicyTest(ctx context.Context, t wire.PolicyTest) (Answer[wire.PolicyTrial], error) {
 	method, q, body := http.MethodGet, url.Values{}, any(nil)
-	if rules != nil {
-		method, body = http.MethodPost, wire.PolicyTest{Since: since, Rules: &rules}
+	if t.Rules != nil || t.Actions != nil {
+		method, body = http.MethodPost, t
 	} else {
-		set(q, "since", since)
+		set(q, "since", t.Since)
 	}
 	return ask[wire.PolicyTrial](ctx, c, method, path("policy", "test"), q, body)
 }

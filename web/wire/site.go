@@ -187,6 +187,8 @@ type PolicyRule struct {
 type PolicyTest struct {
 	Since string        `json:"since"` // how far back, e.g. 30d
 	Rules *[]PolicyRule `json:"rules,omitempty"`
+	// Actions are rules about calls of tools; absent, as rules, those in force.
+	Actions *[]PolicyRule `json:"actions,omitempty"`
 }
 
 // PolicyTrial is what rules would have said of past requests.
@@ -197,6 +199,21 @@ type PolicyTrial struct {
 	Same     int            `json:"same"`
 	Effects  map[string]int `json:"effects"`
 	Rules    map[string]int `json:"rules"`   // requests by the rule that would decide
+	Changes  []PolicyChange `json:"changes"` // newest first
+	Calls    CallTrial      `json:"calls"`
+}
+
+// CallTrial is what rules would have said of the calls that people were asked about. Those that
+// passed, or were denied at once, are not kept with their input.
+type CallTrial struct {
+	Version  string         `json:"version"`
+	Requests int            `json:"requests"` // that were looked at
+	Denied   int            `json:"denied"`
+	Asked    int            `json:"asked"`
+	Passed   int            `json:"passed"`
+	Same     int            `json:"same"`
+	Effects  map[string]int `json:"effects"`
+	Rules    map[string]int `json:"rules"`   // calls by the rule that would decide
 	Changes  []PolicyChange `json:"changes"` // newest first
 }
 

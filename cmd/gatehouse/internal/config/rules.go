@@ -13,39 +13,56 @@ import (
 
 // LoadRules reads the rules that a file has to be tried: a whole gatehouse.yaml, one with
 // the keys approval, rules and groups alone, or the bare list. Without groups in the file
-// those that rules name are left to the server, which knows them. Mistakes are Problems.
-func LoadRules(path string, env func(string) (string, bool)) ([]wire.PolicyRule, error) {
+// those that rules name are left to the server, which knows them. A file with rules of one kind
+// alone leaves those of the other to the server. Mistakes are Problems.
+func LoadRules(path string, env func(string) (string, bool)) (none wire.PolicyTest, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("the rules cannot be read: %w", err)
+		return none, fmt.Errorf("the rules cannot be read: %w", err)
 	}
 	d, err := read(path, text)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if !d.part() {
 		c, err := parseFrom(path, text, sources{env: env, needed: needed("approval", "groups")})
 		if err != nil {
-			return nil, err
+			return none, err
 		}
-		return c.File.Approval.Rules, nil
+		return Tried(c.File), nil
 	}
 	d.root = whole(d.root)
 	_, f, err := d.decode(sources{env: env, needed: everything})
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	b := &builder{doc: d, file: f}
 	if f.Groups == nil {
-		b.file.Approval.Rules = slices.Clone(f.Approval.Rules)
+		b.file.Approval.Rules, b.file.Approval.Actions = slices.Clone(f.Approval.Rules), slices.Clone(f.Approval.Actions)
 		for i := range b.file.Approval.Rules {
 			b.file.Approval.Rules[i].From = nil
 		}
+		for i := range b.file.Approval.Actions {
+			b.file.Approval.Actions[i].From = nil
+		}
 	}
-	if b.policy(); len(b.problems) > 0 {
-		return nil, b.problems
+	b.policy()
+	if b.actions(); len(b.problems) > 0 {
+		return none, b.problems
 	}
-	return f.Approval.Rules, nil
+	tried := Tried(f)
+	switch {
+	case f.Approval.Rules == nil && f.Approval.Actions != nil:
+		tried.Rules = nil
+	case f.Approval.Actions == nil:
+		tried.Actions = nil
+	}
+	return tried, nil
+}
+
+// Tried are the rules of a file as a server tries them.
+func Tried(f File) wire.PolicyTest {
+	return wire.PolicyTest{Rules: new(append([]wire.PolicyRule{}, f.Approval.Rules...)), Actions: new(append([]wire.PolicyRule{}, f.Approval.Actions...))}
 }
 
 // part reports whether the document is about rules and nothing else.

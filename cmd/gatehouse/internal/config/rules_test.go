@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gatehouse/cmd/gatehouse/internal/config"
+	"gatehouse/web/wire"
 )
 
 // Rules are tried from a whole configuration, from a part of one and from a bare list;
@@ -32,7 +33,11 @@ func TestRulesAreReadFromAWholeFileAndFromAPart(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		rules, err := config.LoadRules(file, env)
+		tried, err := config.LoadRules(file, env)
+		var rules []wire.PolicyRule
+		if tried.Rules != nil {
+			rules = *tried.Rules
+		}
 		switch {
 		case c.says == "" && (err != nil || len(rules) != 1 || rules[0].Name != "a" || len(rules[0].From) != 1):
 			t.Errorf("%s: %+v, %v", name, rules, err)
@@ -43,7 +48,22 @@ func TestRulesAreReadFromAWholeFileAndFromAPart(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if rules, err := config.LoadRules(file, env); err != nil || len(rules) != 0 {
-		t.Errorf("an empty file: %v, %v", rules, err)
+	if tried, err := config.LoadRules(file, env); err != nil || tried.Rules == nil || len(*tried.Rules) != 0 {
+		t.Errorf("an empty file: %v, %v", tried, err)
+	}
+	for text, says := range map[string]string{
+		"approval:\n  actions: [{name: a, when: 'tool == \"Bash\"', from: [core]}]\n": "",
+		"approval:\n  actions: [{name: a, when: 'tol == \"Bash\"'}]\n":                "next.yaml:2:",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tried, err := config.LoadRules(file, env)
+		switch {
+		case says == "" && (err != nil || tried.Rules != nil || tried.Actions == nil || len(*tried.Actions) != 1):
+			t.Errorf("rules about calls alone: %+v, %v", tried, err)
+		case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
+			t.Errorf("a typo in a rule about calls: %v", err)
+		}
 	}
 }
