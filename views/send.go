@@ -26,13 +26,18 @@ type Attached struct {
 	Name string // foreign
 	Size int64  // bytes
 	Href string // gets it
+
+	Digest string // sha256 of its content
 }
 
-// AttachedFiles are the files of a task, whose root is a delegation.
-func AttachedFiles(t orchestrator.Task) []Attached {
+// AttachedFiles are the files of a task.
+func AttachedFiles(t orchestrator.Task) []Attached { return AttachedTo(t.RootID, t.Attachments) }
+
+// AttachedTo are the files of the task that a delegation is part of.
+func AttachedTo(delegation string, files []agent.Attachment) []Attached {
 	var all []Attached
-	for i, a := range t.Attachments {
-		all = append(all, Attached{Name: a.Name, Size: a.Size, Href: AttachmentHref(t.RootID, i+1)})
+	for i, a := range files {
+		all = append(all, Attached{Name: a.Name, Size: a.Size, Digest: a.SHA256, Href: AttachmentHref(delegation, i+1)})
 	}
 	return all
 }

@@ -3,13 +3,20 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/orchestrator/record/retention"
+	"gatehouse/orchestrator/store"
 	"gatehouse/orchestrator/store/pgtest"
 	"gatehouse/web/wire"
 )
@@ -25,6 +32,8 @@ agents:
   plain: {kind: command, repository: app, command: [sh, -c, 'cat "$GATEHOUSE_ATTACHMENTS/notes.md"; ls "$GATEHOUSE_ATTACHMENTS"; cat; echo x 2>/dev/null > "$GATEHOUSE_ATTACHMENTS/new" || echo SEALED; echo y 2>/dev/null > "$GATEHOUSE_ATTACHMENTS/notes.md" || echo KEPT']}
   caller: {kind: command, command: [sh, -c, 'gatehouse delegate plain "read it for me"']}
   liner: {kind: command, protocol: jsonl, command: [sh, -c, 'read task; echo "{\"type\":\"result\",\"text\":\"heard\",\"data\":$task}"']}
+  asker: {kind: command, command: [sh, -c, 'gatehouse delegate guarded "read it for me"']}
+  guarded: {kind: command, ask_first: true, command: [sh, -c, 'cat "$GATEHOUSE_ATTACHMENTS/notes.md"']}
   reader: {kind: llm, model: local/one}
   coder: {kind: llm, model: local/one, repository: app}
 `
@@ -194,4 +203,91 @@ func TestFilesThatAreNotTaken(t *testing.T) {
 	if root, _ := attach(n, "liner", []wire.Upload{ok("Screenshot 1\u202fPM (é) – 日本.png")}); !strings.Contains(string(root.Result.Data), "Screenshot 1 PM (é) – 日本.png") {
 		t.Errorf("an odd name: %s", root.Result.Data)
 	}
+}
+
+// TestWhoeverSaysYesToAHandoverSeesTheFiles: they are in the request on every face, and its
+// digest covers them; the command line sends them.
+func TestWhoeverSaysYesToAHandoverSeesTheFiles(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, strings.ReplaceAll(attachedTeam, "BASE", "http://127.0.0.1:9/v1"))
+		n := p.Start(p.Config, "")
+		for name, text := range map[string]string{"notes.md": "# Notes", "other.log": "lines"} {
+			p.Must(os.WriteFile(filepath.Join(p.Dir, name), []byte(text), 0o600))
+		}
+		out, code := p.Cli(n, "--json", "--token", n.Asker, "send", "asker", "Look", "--attach", filepath.Join(p.Dir, "notes.md"), "--attach", filepath.Join(p.Dir, "other.log"))
+		var s wire.Submitted
+		if err := json.Unmarshal([]byte(out), &s); err != nil || code != 0 {
+			t.Fatalf("sent with code %d, %v: %s", code, err, out)
+		}
+		r := p.Asked(s.ID)
+		q := *r.Handover
+		if len(q.Attachments) != 2 || q.Attachments[0].Size != 7 {
+			t.Fatalf("the question has %+v", q.Attachments)
+		}
+		if digest, err := q.Digest(s.ID); err != nil || digest != r.Revision.Digest {
+			t.Errorf("its digest is %s, stored is %s, %v", digest, r.Revision.Digest, err)
+		}
+		sum := q.Attachments[0].SHA256
+		q.Attachments = nil
+		if digest, _ := q.Digest(s.ID); digest == r.Revision.Digest {
+			t.Error("the digest does not cover the files")
+		}
+		if raw, err := json.Marshal(q); err != nil || strings.Contains(string(raw), "attachments") {
+			t.Errorf("without files a question is %s", raw)
+		}
+		var shown struct {
+			Question struct{ Attachments []map[string]any }
+		}
+		if status, err := n.Call(http.MethodGet, "/api/v1/approvals/"+r.ID, n.Approver, nil, &shown); err != nil || status != http.StatusOK || len(shown.Question.Attachments) != 2 || shown.Question.Attachments[0]["sha256"] != sum {
+			t.Errorf("the API: %d %+v, %v", status, shown, err)
+		}
+		if page := n.Page(n.Browser("bob"), "/approvals/"+r.ID); !strings.Contains(page, "Files that came with the task") || !strings.Contains(page, "notes.md") {
+			t.Errorf("the page lacks the files: %s", page)
+		}
+		if out, _ := p.Cli(n, "--token", n.Approver, "review", r.ID); !strings.Contains(out, "file of the task: notes.md (7 bytes, sha256 "+sum+")") {
+			t.Errorf("the command line says %s", out)
+		}
+		if root := n.Through(s.ID); root.State != orchestrator.Completed || !strings.Contains(root.Result.Text, "# Notes") {
+			t.Errorf("it ended as %s: %+v %+v", root.State, root.Result, root.Error)
+		}
+	})
+}
+
+// TestFilesAreForgottenWithTheirTask: what retention removes of a task are its files, too, and
+// a task whose texts stay still lists those that are gone.
+func TestFilesAreForgottenWithTheirTask(t *testing.T) {
+	t.Parallel()
+	placetest.Places(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, strings.ReplaceAll(attachedTeam, "BASE", "http://127.0.0.1:9/v1"))
+		n := p.Start(p.Config, "")
+		root, _ := attach(n, "liner", given())
+		task, err := p.Store.Task(t.Context(), root.TaskID)
+		p.Must(err)
+		forget := func(what retention.What) {
+			_, _, err := p.Store.Retain(t.Context(), what, time.Now().Add(time.Hour), store.After{}, 1000)
+			p.Must(err)
+		}
+		content := func() int {
+			status, err := n.Text(task.AttachmentURL("notes.md"), n.Asker, io.Discard)
+			p.Must(err)
+			return status
+		}
+		if forget(retention.Orphans); content() != http.StatusOK {
+			t.Error("a file of a task that is kept was taken for an orphan")
+		}
+		forget(retention.Texts)
+		if left, err := p.Store.Task(t.Context(), root.TaskID); err != nil || len(left.Attachments) != 0 || content() != http.StatusNotFound {
+			t.Errorf("without its texts the task lists %+v", left.Attachments)
+		}
+		if events, err := p.Store.Events(t.Context(), root.TaskID, 0, 1); err != nil || strings.Contains(string(events[0].Data), "notes.md") {
+			t.Errorf("the event still names them: %s, %v", events[0].Data, err)
+		}
+		forget(retention.Blobs)
+		for _, a := range task.Attachments {
+			if _, err := p.Store.Blob(t.Context(), orchestrator.AttachmentBlob(task.ID, a.SHA256)); !errors.Is(err, orchestrator.ErrNotFound) {
+				t.Errorf("%s is still stored: %v", a.Name, err)
+			}
+		}
+	})
 }

@@ -150,7 +150,7 @@ func questionOf(q *orchestrator.HandoverQuestion) *wire.Question {
 	q = maskedQuestion(q)
 	shape := &wire.Question{
 		From: q.From, To: q.To, Text: q.Text, Context: q.Context, Repository: q.Repository, Branch: q.Branch, Tag: q.Tag, Base: q.BaseCommit,
-		BaseTree: q.BaseTree, Tree: q.Tree, FilesHash: q.FilesHash, Steering: q.Steering, Trusted: q.Trusted,
+		BaseTree: q.BaseTree, Tree: q.Tree, FilesHash: q.FilesHash, Steering: q.Steering, Trusted: q.Trusted, Attachments: q.Attachments,
 	}
 	if q.Handover != nil {
 		shape.Handover, _ = json.Marshal(q.Handover) // it came from JSON

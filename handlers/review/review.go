@@ -286,7 +286,7 @@ func (p *Pages) reviewHead(f *handlers.Frame, r approval.Request, v approval.Rev
 
 // reviewHandover is the rest of the review page where r asks about a hand-over.
 func (p *Pages) reviewHandover(c echo.Context, f *handlers.Frame, q url.Values, page view.ReviewPage, r approval.Request, shown approval.Revision, no refused) error {
-	page.Ask = askOf(*r.Handover)
+	page.Ask = askOf(r.DelegationID, *r.Handover)
 	page.Split = q.Get("view") == "split"
 	if r.Travels() && q.Get("part") != "head" {
 		if err := p.diff(f.Ctx, q, &page, r, shown); err != nil {
@@ -310,9 +310,9 @@ func wholeOrPart(c echo.Context, q url.Values, page view.ReviewPage, no refused)
 	return handlers.Render(c, no.status, view.Review(page))
 }
 
-// askOf is the question about a hand-over as a page shows it.
-func askOf(q orchestrator.HandoverQuestion) *view.HandoverAsk {
-	a := &view.HandoverAsk{From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != "", Stands: q.Stands()}
+// askOf is the question about a hand-over as a page shows it; root is a delegation of its task.
+func askOf(root string, q orchestrator.HandoverQuestion) *view.HandoverAsk {
+	a := &view.HandoverAsk{Files: views.AttachedTo(root, q.Attachments), From: q.From, To: q.To, Text: q.Text, Command: q.Command(), Place: q.Place(), Travels: q.Tree != "", Stands: q.Stands()}
 	for _, key := range slices.Sorted(maps.Keys(q.Context)) {
 		a.Context = append(a.Context, views.ContextLine{Key: key, Value: q.Context[key]})
 	}

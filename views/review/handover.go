@@ -13,7 +13,8 @@ type HandoverAsk struct {
 	Text    string // what To would be asked to do; foreign
 	Context []views.ContextLine
 	Command string // the command object as JSON, empty without one; foreign
-	Travels bool   // files go with it, which the page shows as they differ from Place
+	Files   []views.Attached
+	Travels bool // files go with it, which the page shows as they differ from Place
 	Place   string
 	Stands  string // the branch, repository and commit that To starts from, where no file differs
 }

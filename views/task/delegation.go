@@ -26,7 +26,7 @@ type DelegationPage struct {
 	Via        origin.Origin
 	Source     *agent.Source
 	Files      []views.Attached // that came with the task
-	ViaHref    string // the trigger with its deliveries; empty where nothing triggered it
+	ViaHref    string           // the trigger with its deliveries; empty where nothing triggered it
 	CreatedAt  time.Time
 	EndedAt    time.Time
 	Repository string

@@ -121,6 +121,8 @@ type Question struct {
 	FilesHash  string   `json:"files_sha256,omitempty"`
 	Steering   []string `json:"steering,omitempty"` // paths that steer programs and that the caller had changed
 	Trusted    bool     `json:"trust_checkout,omitempty"`
+	// Attachments are the files of the task, which whoever works on it is given.
+	Attachments []agent.Attachment `json:"attachments,omitempty"`
 }
 
 // HowRead is how the revision was read: by those who decided on it, and by those who did not.

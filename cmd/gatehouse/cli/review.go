@@ -316,6 +316,9 @@ func showHandover(ctx context.Context, sh *console.Shell, api *client.Client, r 
 	if len(q.Handover) > 0 && string(q.Handover) != "null" {
 		quoted(&text, "command object:", string(q.Handover))
 	}
+	for _, a := range q.Attachments {
+		fmt.Fprintf(&text, "file of the task: %s (%d bytes, sha256 %s)\n", console.Line(a.Name), a.Size, console.Line(a.SHA256))
+	}
 	if r.Question.Tree != "" {
 		place := console.Line(q.Branch)
 		if q.Tag != "" {

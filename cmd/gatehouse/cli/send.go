@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"gatehouse/cmd/gatehouse/internal/console"
@@ -24,6 +27,7 @@ type SendCmd struct {
 	Complexity string   `help:"simple, medium, complex, or auto, which guesses." placeholder:"TIER"`
 	Budget     string   `help:"What it may use at most: tokens=20000,usd=0.5,handoffs=2,agents=3,time=10m." placeholder:"LIMITS"`
 	Follow     string   `help:"Go on with the thread of this task of yours: its agent remembers what was said." placeholder:"ID"`
+	Attach     []string `help:"A file that the agents are given; several times for several files." placeholder:"FILE" sep:"none"`
 	Handoffs   bool     `name:"enable-handoffs" help:"Let agents hand on, where engine.handoffs is opt_in."`
 	Wait       bool     `help:"Wait for the end."`
 
@@ -58,9 +62,13 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client
 	if err != nil {
 		return err
 	}
+	files, err := attached(c.Attach)
+	if err != nil {
+		return err
+	}
 	answer, err := api.Submit(ctx, wire.Submission{
 		Agent: agent, Capability: c.Capability, Text: text, Repository: c.Repo, Ref: c.Ref, Key: c.Key,
-		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs, Follows: c.Follow,
+		Complexity: c.Complexity, Budget: limits, Handoffs: c.Handoffs, Follows: c.Follow, Attachments: files,
 	})
 	if err != nil {
 		return err
@@ -77,6 +85,30 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client
 	}
 	return wait(ctx, sh, api, sent.ID, c.Timeout)
 }
+
+// attached reads the files that go with a task. One that is too large is not read.
+func attached(names []string) ([]wire.Upload, error) {
+	var all []wire.Upload
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, console.Usage("--attach: %v.", err)
+		}
+		data, err := io.ReadAll(io.LimitReader(f, maxAttached+1))
+		_ = f.Close() // it was only read
+		switch {
+		case err != nil:
+			return nil, console.Usage("--attach: %v.", err)
+		case len(data) > maxAttached:
+			return nil, console.Usage("--attach: %s has more than %d MB, which is more than a task takes. Make it smaller.", console.Line(name), maxAttached>>20)
+		}
+		all = append(all, wire.Upload{Name: filepath.Base(name), Data: data})
+	}
+	return all, nil
+}
+
+// maxAttached is more than the server takes of one file, in bytes: what its limit is, it says.
+const maxAttached = 10 << 20
 
 // started names a new task with what it is for, and says where it is seen.
 func started(sh *console.Shell, api *client.Client, id, word string) error {
