@@ -30,6 +30,10 @@ const (
 	CodeConfig       = "config"                 // a configuration file that was not taken
 )
 
+// MaxBody is how long a request may be without the files that come with it, in bytes: a text
+// of the largest size, escaped.
+const MaxBody = 2 << 20
+
 // statuses maps every code to its HTTP status, once.
 var statuses = map[string]int{
 	CodeUnauthorized: http.StatusUnauthorized,

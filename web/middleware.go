@@ -141,7 +141,7 @@ func limitBody(c echo.Context, files bool) error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	most, took := int64(maxBody), bodyTime
+	most, took := int64(handlers.MaxBody), bodyTime
 	if files {
 		most, took = maxUpload, uploadTime
 	}

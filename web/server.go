@@ -62,12 +62,11 @@ const (
 	headerTime = 10 * time.Second
 	idleTime   = 2 * time.Minute
 	bodyTime   = 30 * time.Second
-	uploadTime = 75 * time.Second // of a body with files; shorter than answerTime
-	answerTime = 90 * time.Second // longer than the longest poll
-	maxHeader  = 64 << 10         // bytes
-	maxBody    = 2 << 20          // bytes: a text of the largest size, escaped
-	maxUpload  = maxBody + 15<<20 // bytes: with the largest attachments, in base64
-	closeTime  = 10 * time.Second // for answers under way at shutdown
+	uploadTime = 75 * time.Second          // of a body with files; shorter than answerTime
+	answerTime = 90 * time.Second          // longer than the longest poll
+	maxHeader  = 64 << 10                  // bytes
+	maxUpload  = handlers.MaxBody + 15<<20 // bytes: with the largest attachments, in base64
+	closeTime  = 10 * time.Second          // for answers under way at shutdown
 )
 
 // New makes a Server.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ import (
 func (a *API) CreateTask(c echo.Context) error {
 	var in wire.Submission
 	if err := read(c, &in); err != nil {
+		return err
+	}
+	if err := withoutFiles(c.Request().ContentLength, in.Attachments); err != nil {
 		return err
 	}
 	var limits *budget.Limits
@@ -64,6 +68,17 @@ func (a *API) CreateTask(c echo.Context) error {
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/tasks/"+t.ID)
 	return c.JSON(http.StatusAccepted, out)
+}
+
+// withoutFiles holds what is no file to the limit of every other request.
+func withoutFiles(size int64, files []wire.Upload) error {
+	for _, f := range files {
+		size -= int64(base64.StdEncoding.EncodedLen(len(f.Data)))
+	}
+	if size > handlers.MaxBody {
+		return &http.MaxBytesError{Limit: handlers.MaxBody}
+	}
+	return nil
 }
 
 // taskShape is the published shape of a task, with its totals.
