@@ -83,7 +83,7 @@ func (e Evidences) render(c echo.Context, r approval.Request, chrome views.Chrom
 	if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
 		return err
 	}
-	page.Task, page.TaskAt = task.Text, task.CreatedAt
+	page.Task, page.TaskAt, page.Attached = task.Text, task.CreatedAt, views.AttachedFiles(task)
 	if err := evidenceTrail(ctx, e.Reader, r, &page); err != nil {
 		return err
 	}

@@ -49,7 +49,11 @@ func (p *Pages) pane(f *handlers.Frame, d orchestrator.Delegation, page *view.De
 			pane.Data = longText(indented(d.Result.Data), more)
 		}
 		for i, a := range d.Result.Artifacts {
-			pane.Artifacts = append(pane.Artifacts, view.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Type: a.MediaType, Size: max(a.Size, int64(len(a.Text)))})
+			shown := view.Artifact{N: i + 1, Name: a.Name, Path: a.Path, Type: a.MediaType, Size: max(a.Size, int64(len(a.Text)))}
+			if strings.HasPrefix(a.MediaType, "text/markdown") {
+				shown.Text = a.Text
+			}
+			pane.Artifacts = append(pane.Artifacts, shown)
 		}
 	}
 	if !page.HasPane() {

@@ -187,7 +187,7 @@ func Card(k ChatCard, c views.Chrome) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if k.Asks != "" && k.AskedBy == "" {
-				templ_7745c5c3_Err = views.Foreign(k.Agent, k.Asks).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = views.Answer(k.Agent, views.LongText{Text: k.Asks}, false).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

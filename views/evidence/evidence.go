@@ -19,7 +19,8 @@ import (
 type EvidencePage struct {
 	views.Chrome
 	Request   approval.Request
-	Task      string // the whole text of the task; foreign
+	Task      string           // the whole text of the task; foreign
+	Attached  []views.Attached // files of the task
 	TaskAt    time.Time
 	Revisions []approval.Revision
 	Files     []EvidenceFiles   // of the revisions, in their order

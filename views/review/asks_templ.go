@@ -343,7 +343,7 @@ func asked(p ReviewPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = views.Foreign(p.Question.Agent+" asks", p.Question.Text).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.Answer(p.Question.Agent+" asks", views.LongText{Text: p.Question.Text}, false).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

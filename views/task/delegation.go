@@ -226,6 +226,7 @@ type Artifact struct {
 	Type string // media type, "" for those of before
 	Path string // where it lies instead, if it has no text
 	Size int64  // bytes
+	Text string // of Markdown that is short; foreign
 }
 
 // EventRow is one event of the task.
