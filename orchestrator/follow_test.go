@@ -252,6 +252,35 @@ func TestAFollowUpOfFailedWorkKeepsItsFiles(t *testing.T) {
 	})
 }
 
+// The files of a thread are there for its follow-ups, beside those that come with them; one of
+// the same name takes the place of the earlier one.
+func TestTheFilesOfAThreadStay(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "coder"})
+		seen := make(chan string, 3)
+		w.script("coder", func(_ context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+			seen <- inDir(job.AttachmentsDir, "a.txt", "b.txt")
+			return agenttest.Done("read"), nil
+		})
+		w.start()
+		send := func(after string, files ...agent.File) string {
+			task, root, _, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "coder", Text: "read", Follows: after, Attachments: files,
+				Via: origin.From(origin.Chat), RequesterID: w.ann.ID, Requester: "ann"})
+			w.must(err)
+			w.state(root.ID, orchestrator.Completed)
+			return task.ID
+		}
+		one := send("", agent.File{Name: "a.txt", Data: []byte("one")})
+		two := send(one, agent.File{Name: "b.txt", Data: []byte("two")})
+		send(two, agent.File{Name: "a.txt", Data: []byte("three")})
+		for _, want := range []string{"a.txt=one b.txt=-", "a.txt=one b.txt=two", "a.txt=three b.txt=two"} {
+			if got := <-seen; got != want {
+				t.Errorf("the files are %s, want %s", got, want)
+			}
+		}
+	})
+}
+
 // An agent that keeps no conversation, and another one than before, is told what was said.
 func TestWhatWasSaidIsToldToWhoeverDoesNotRemember(t *testing.T) {
 	either(t, func(t *testing.T, url string) {

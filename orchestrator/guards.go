@@ -372,13 +372,17 @@ func (e *Engine) askedInAnyCase(d *Delegation, a agent.Action) bool {
 	return !known || spec.AnalysisOnly && (a.Hints.ReadOnly == nil || !*a.Hints.ReadOnly)
 }
 
-// takes refuses a task for an agent that takes none, or not this one.
-func (e *Engine) takes(c *Config, spec agent.Spec, s Submission) error {
+// takes is where an agent works on a task; it refuses one for an agent that takes none, or not
+// this one.
+func (e *Engine) takes(ctx context.Context, c *Config, spec agent.Spec, s Submission) (repository string, err error) {
 	if spec.Role == agent.CLI {
-		return Errorf(guard.CodeNotAllowed, "%s has the role cli, which takes no work. Send the task to another agent.", spec.Name)
+		return "", Errorf(guard.CodeNotAllowed, "%s has the role cli, which takes no work. Send the task to another agent.", spec.Name)
 	}
 	if most := c.Settings.MaxRemote; e.traits(spec).Elsewhere && most > 0 && s.RemoteHops >= most {
-		return Errorf(guard.CodeMaxDepth, "Maximum delegation depth reached between systems: %d of %d such hand-overs led here, and %s works elsewhere again. Send the task to an agent of this system.", s.RemoteHops, most, spec.Name)
+		return "", Errorf(guard.CodeMaxDepth, "Maximum delegation depth reached between systems: %d of %d such hand-overs led here, and %s works elsewhere again. Send the task to an agent of this system.", s.RemoteHops, most, spec.Name)
 	}
-	return nil
+	if repository, err = c.workplace(spec, s.Repository); err != nil {
+		return "", err
+	}
+	return repository, e.checkRef(ctx, s, repository)
 }

@@ -302,3 +302,41 @@ func (e *Engine) newestOf(ctx context.Context, t Task) (Delegation, error) {
 	}
 	return page.Items[0], nil
 }
+
+// follow tells the agent of a follow-up what its message goes on with.
+func (r *run) follow(job *agent.Job, d *Delegation) error {
+	if f := d.Work.Follows; f != nil && f.Files != "" {
+		job.Text += "\n\n(" + f.Files + ")"
+	}
+	if len(job.Turns) > 0 {
+		if d.Work.Follows != nil {
+			job.Next = job.Text
+		}
+		return nil
+	}
+	said, err := r.said(r.ctx)
+	job.Text = agent.AfterThread(said, job.Text)
+	return err
+}
+
+// said is what was said in the thread of r's task before it, oldest first.
+func (r *run) said(ctx context.Context) ([]agent.Said, error) {
+	page, err := r.e.Store.List(ctx, Filter{Conversation: r.task.RequesterID, Thread: r.task.Thread, After: r.task.RootID, Limit: maxSaid})
+	var all []agent.Said
+	for _, d := range slices.Backward(page.Items) {
+		all = append(all, agent.Said{Person: d.Requester, Text: mask.Text(d.Text)})
+		for _, m := range d.Work.Said() {
+			all = append(all, agent.Said{Person: m.From, Text: m.Text})
+		}
+		switch {
+		case d.Result != nil && d.Result.Text != "":
+			all = append(all, agent.Said{Agent: d.To, Text: d.Result.Text})
+		case d.Error != nil:
+			all = append(all, agent.Said{Agent: d.To, Text: "(no answer: " + d.Error.Message + ")"})
+		}
+	}
+	return all, err
+}
+
+// maxSaid is how many earlier tasks of a thread are looked at to tell what was said.
+const maxSaid = 20

@@ -34,14 +34,8 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (Task, Delegation, bo
 	if err != nil {
 		return Task{}, Delegation{}, false, err
 	}
-	if err := e.takes(c, spec, s); err != nil {
-		return Task{}, Delegation{}, false, err
-	}
-	repo, err := c.workplace(spec, s.Repository)
+	repo, err := e.takes(ctx, c, spec, s)
 	if err != nil {
-		return Task{}, Delegation{}, false, err
-	}
-	if err := e.checkRef(ctx, s, repo); err != nil {
 		return Task{}, Delegation{}, false, err
 	}
 	limits, class := c.limits(s, spec)
@@ -330,6 +324,9 @@ func (e *Engine) remember(ctx context.Context, o *forkPoint, s *Submission) erro
 	}
 	if s.Complexity == "" && c.Settings.Classify && budget.Classify(s.Text).Tier == budget.Simple {
 		s.Complexity = o.task.Complexity // "yes, do it" says nothing of the work
+	}
+	if err := e.earlierFiles(ctx, &o.task, s); err != nil {
+		return err
 	}
 	if !ok || !e.traits(spec).Conversation || spec.Name != o.d.To || repository != o.task.Repository || s.Ref != o.task.Ref {
 		return nil

@@ -188,6 +188,22 @@ func (e *Engine) handOnAttachments(ctx context.Context, from, to *Task) (Submiss
 	return s, nil
 }
 
+// earlierFiles gives s the attachments of the thread, which its last task has, as far as they
+// fit beside its own.
+func (e *Engine) earlierFiles(ctx context.Context, last *Task, s *Submission) error {
+	was, err := e.handOnAttachments(ctx, last, new(Task))
+	for _, f := range was.Attachments {
+		if slices.ContainsFunc(s.Attachments, func(o agent.File) bool { return o.Name == f.Name }) {
+			continue
+		}
+		more := Submission{Attachments: append(slices.Clip(s.Attachments), f)}
+		if _, tooMuch := more.attach(); tooMuch == nil {
+			s.Attachments = more.Attachments
+		}
+	}
+	return err
+}
+
 // AttachmentBlob names the content of an attachment in the store. Each task has its own, so
 // that retention removes it with the task.
 func AttachmentBlob(taskID, sha string) string { return "attachment:" + taskID + ":" + sha }
