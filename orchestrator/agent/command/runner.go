@@ -162,6 +162,9 @@ func (r *Runner) prepare(ctx context.Context, job agent.Job) (*prepared, error) 
 		return nil, err
 	}
 	env := r.environment(ws, job.Agent.Env)
+	if err := giveConfig(ws, env, job.Agent); err != nil {
+		return nil, err
+	}
 	mark := rand.Text()
 	for name, value := range map[string]string{
 		"GATEHOUSE_RUN": mark, "GATEHOUSE_TASK_FILE": ws.taskFile, "GATEHOUSE_CONTEXT": ws.contextFile,

@@ -45,7 +45,7 @@ var states = map[string][]string{
 	"codex":            {".codex/"},
 	"codex-acp":        {".codex/"},
 	"gemini":           {".gemini/"},
-	"opencode":         {".config/opencode/", ".local/share/opencode/", ".local/state/opencode/"},
+	"opencode":         {".local/share/opencode/", ".local/state/opencode/"},
 	"crush":            {".config/crush/", ".local/share/crush/"},
 	"cursor":           {".cursor/"},
 	"aider":            {".aider/"},
