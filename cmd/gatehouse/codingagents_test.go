@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/record/event"
 	"gatehouse/web/wire"
@@ -293,12 +295,14 @@ func TestACodingAgentThatIsNotSignedInSaysSo(t *testing.T) {
 	}
 }
 
-// Claude Code without ACP asks through the MCP server of its run, as README.md has it: a shell
+// Claude Code without ACP asks through the MCP server of its run, as its preset has it: a shell
 // command waits for a yes, runs once, and what a person refuses does not run.
 func TestACodingAgentAsksThroughTheGate(t *testing.T) {
-	claude := codingAgents[0]
-	claude.command = `command: ["<programs>/claude", "-p", "--permission-mode", "default", "--permission-prompt-tool", "mcp__gatehouse__approve",
-      "--mcp-config", '{"mcpServers":{"gatehouse":{"command":"gatehouse","args":["mcp","permission"]}}}', "--strict-mcp-config", "--setting-sources", "user"]
+	claude, presets := codingAgents[0], command.Presets()
+	preset := presets[slices.IndexFunc(presets, func(p command.Preset) bool { return p.Name == "claude-asks" })]
+	_, line, _ := strings.Cut(preset.YAML("app"), "    command: [\"claude\"")
+	line, _, _ = strings.Cut(line, "\n")
+	claude.command = `command: ["<programs>/claude"` + line + `
     env: {PLACE: MARK, <key> CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", ANTHROPIC_BASE_URL: "<service>"}`
 	placetest.AnyPlace(t, func(t *testing.T, database string) {
 		n, _ := claude.install(t, database, true, func(a modeltest.Ask) modeltest.Answer {

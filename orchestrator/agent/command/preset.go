@@ -24,8 +24,8 @@ type Preset struct {
 }
 
 // Presets are the known programs, first those that our tests play. The first ones read their
-// task from standard input, write into the folder that they start in, and ask nobody; those
-// of protocol acp ask before they act.
+// task from standard input, write into the folder that they start in, and ask nobody;
+// claude-asks and those of protocol acp ask before they act.
 func Presets() []Preset {
 	return append([]Preset{
 		{Name: "claude", Title: "Claude Code", Played: true, Key: "ANTHROPIC_API_KEY", SignIn: "run claude, then /login",
@@ -48,6 +48,11 @@ func Presets() []Preset {
 			Command: []string{"aider", "--message-file", "/dev/stdin", "--yes-always", "--no-auto-commits", "--no-gitignore", "--no-check-update"},
 			Notes: []string{"Commit .aider* to the repository's .gitignore; else its notes become part of every change.",
 				"Another provider has another key. Add --model NAME to command to choose one."}},
+		{Name: "claude-asks", Title: "Claude Code, asking first", Played: true, Key: "ANTHROPIC_API_KEY", SignIn: "run claude, then /login",
+			Command: []string{"claude", "-p", "--permission-mode", "default", "--permission-prompt-tool", "mcp__gatehouse__approve", "--mcp-config",
+				`{"mcpServers":{"gatehouse":{"command":"gatehouse","args":["mcp","permission"]}}}`, "--strict-mcp-config", "--setting-sources", ""},
+			Notes: []string{"It asks through an MCP server of its run, gatehouse mcp permission, about whatever its mode default asks about.",
+				"Neither a checkout's .claude/settings.json and .mcp.json nor the user's settings are read."}},
 	}, acpPresets()...)
 }
 

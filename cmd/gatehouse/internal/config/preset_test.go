@@ -34,7 +34,7 @@ func TestWhatThePageOffersToPasteIsUnderstood(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	specs := c.Engine.Agents.All()
-	if len(specs) != 10 || len(presets) != 10 {
+	if len(specs) != 11 || len(presets) != 11 {
 		t.Fatalf("%d agents of %d presets", len(specs), len(presets))
 	}
 	for _, p := range presets {
