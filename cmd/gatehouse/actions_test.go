@@ -295,3 +295,48 @@ func TestOtherRulesAreTriedOnPastCalls(t *testing.T) {
 		}
 	})
 }
+
+// linesTeam is a program of protocol jsonl that asks a question with choices, and one that is none.
+const linesTeam = `
+agents:
+  coder: {kind: command, protocol: jsonl, sandbox: off, command: [sh, DIR/lines.sh]}
+`
+
+const linesScript = `read -r task
+echo '{"type":"ask","question":" ","ref":"none"}'
+read -r refused; echo "$refused" >> DIR/said
+echo '{"type":"ask","question":"Which colour?","choices":["red","blue"],"ref":"q"}'
+read -r answer; echo "$answer" >> DIR/said
+echo '{"type":"result","text":"done"}'
+`
+
+// A program of protocol jsonl asks people by a line, holds no slot while they think, and reads
+// the answer as a line; what is no question it reads at once.
+func TestAProgramOfLinesAsksAPerson(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		p := placetest.New(t, database, linesTeam)
+		p.Must(os.WriteFile(filepath.Join(p.Dir, "lines.sh"), []byte(strings.ReplaceAll(linesScript, "DIR", p.Dir)), 0o600))
+		n := p.Start(p.Config, "")
+		root := n.Send("coder", "", "one")
+		q := p.Asked(root)
+		if q.Kind != approval.Question || !slices.Equal(q.Question.Choices, []string{"red", "blue"}) {
+			t.Fatalf("asked %+v", q.Question)
+		}
+		var waits wire.Waits
+		if code, err := n.Call(http.MethodGet, "/api/v1/waits?task="+root, p.Asker, nil, &waits); err != nil || code != http.StatusOK || waits.Slots.Used != 0 {
+			t.Errorf("waits: %d, %v, %d slots are held", code, err, waits.Slots.Used)
+		}
+		if out, code := p.Cli(n, "answer", q.ID, "blue"); code != 0 {
+			t.Fatalf("answer: exit %d\n%s", code, out)
+		}
+		p.Until("the end", func() bool { return p.Root(root).State == orchestrator.Completed })
+		said, err := os.ReadFile(filepath.Join(p.Dir, "said"))
+		p.Must(err)
+		for _, line := range []string{`{"type":"answer","ref":"none","state":"refused","text":"The question has 1 bytes. Ask with 1 to 16384 bytes of text.","by":""}`, `{"type":"answer","ref":"q","state":"answered","text":"blue","by":"bob"}`} {
+			if !strings.Contains(string(said), line) {
+				t.Errorf("it read %q, without %s", said, line)
+			}
+		}
+	})
+}

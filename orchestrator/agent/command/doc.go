@@ -40,6 +40,8 @@
 //	{"type":"spawn","to":"helper","text":"…","ref":"s1"}          hands on without waiting
 //	{"type":"spawned","ref":"s1","id":"dlg_…","to":"helper"}      read: at once; a result follows when it has ended
 //	{"type":"wait"}                                               until all that was spawned has ended: no slot is held
+//	{"type":"ask","question":"…","choices":["red","blue"],"to":"maintainers","ref":"q1"}   asks people; choices and to may be left out
+//	{"type":"answer","ref":"q1","state":"answered","text":"blue","by":"ann"}   read: or refused or expired, with why
 //	{"type":"handoff","to":"coder","text":"…","context":{},"completed":"…","artifacts":{"Plan":"plan.md"},"workflow_state":{}}
 //	                                                              gives the rest away and ends this program: the answer
 //	                                                              is coder's; a refusal is read like that of a delegate

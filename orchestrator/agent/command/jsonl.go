@@ -223,6 +223,8 @@ func (d *dialogue) take(ctx context.Context, n int, line []byte) error {
 		return d.spawn(ctx, n, line)
 	case "handoff":
 		return d.handOver(ctx, n, line)
+	case "ask":
+		return d.ask(ctx, n, line)
 	case "wait":
 		d.waitForSpawned(ctx)
 		return nil
