@@ -51,7 +51,7 @@ type Words struct {
 // before its next turn. It is refused where the agent has ended, waits for its change to be
 // approved, or cannot hear. A key that was used before answers with its message.
 func (e *Engine) Tell(ctx context.Context, id string, w Words) (Message, Delegation, error) {
-	text := strings.TrimSpace(strings.ToValidUTF8(w.Text, "\uFFFD"))
+	text := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(w.Text, "\r\n", "\n"), "\uFFFD")) // forms send CRLF
 	switch {
 	case text == "" || strings.ContainsRune(text, 0):
 		return Message{}, Delegation{}, Errorf(CodeBadRequest, "The message has no text that can be told. Write what the agent should know.")

@@ -41,6 +41,9 @@ func TestSayingSomethingToAnAgentInTheBrowser(t *testing.T) {
 	olga.Fill("Say something to coder", "Keep the old name as an alias, and say so in the log.\nThank you.")
 	olga.Click("button", "Send message")
 	olga.WaitText("Keep the old name as an alias")
+	if strings.Contains(olga.Text(), "U+000D") {
+		t.Error("the line ends of the form are shown")
+	}
 
 	olga.Open(address)
 	olga.Fill("Say something to coder", "And "+strings.Repeat("ä", 4100)) // more bytes than characters
