@@ -37,7 +37,7 @@ const (
 
 // allowed are the rights that routes ask for, by short names.
 type allowed struct {
-	anyone, read, control, see, decide, talk, send, undo, land, know, write     []handlers.Right
+	anyone, read, control, see, decide, talk, send, undo, land, know, write           []handlers.Right
 	own, tell, answer, audit, hold, look, run, follow, person, admin, browser, keeper []handlers.Right
 }
 
