@@ -31,7 +31,11 @@
 
   // The list of threads is folded on a phone, and open beside the conversation.
   var threads = document.getElementById('chat-threads'), rows = document.getElementById('chat-thread-list');
-  if (threads && matchMedia('(min-width: 1100px)').matches) threads.open = true;
+  if (threads) {
+    var wide = matchMedia('(min-width: 1100px)'), unfold = function () { threads.open = wide.matches; };
+    unfold();
+    wide.addEventListener('change', unfold);
+  }
 
   function renew(el) { if (el && el.isConnected) window.htmx.trigger(el, 'gh-refresh'); }
   function item(task) { return document.getElementById('chat-' + task); }
