@@ -157,7 +157,7 @@ func TestADeniedCallIsOnRecord(t *testing.T) {
 			_, after, found := strings.Cut(page, "Calls of tools that were denied")
 			return found && strings.Contains(after, "<code>never</code>") && strings.Contains(after, `<td class="num">7</td>`)
 		})
-		if file := n.Page(ann, "/insights/agent.csv"); !strings.Contains(file, ",denied_calls") || !strings.Contains(file, ",1\npermits,") {
+		if file := n.Page(ann, "/insights/agent.csv"); !strings.Contains(file, ",denied_calls,answered\n") || !strings.Contains(file, ",1,0\npermits,") {
 			t.Errorf("the file is %s", file)
 		}
 	})
