@@ -28,6 +28,7 @@ type acpFake struct {
 	asks     int
 	over     chan struct{} // closed by session/cancel
 	calmed   sync.Once
+	loaded   bool // its session is one of before
 	prompts  int
 	signedIn bool
 }
@@ -128,6 +129,7 @@ func serveACP(behaviour string) int {
 				f.refuse(m.ID, -32000, "Authentication required")
 				continue
 			}
+			f.loaded = false
 			f.reply(m.ID, `{"sessionId":"s1","modes":{"currentModeId":"auto","availableModes":[{"id":"auto"},{"id":"default"},{"id":"bypassPermissions"}]}}`)
 		case "authenticate":
 			if behaviour == "not signed in" {
@@ -141,6 +143,7 @@ func serveACP(behaviour string) int {
 				f.refuse(m.ID, -32603, "No conversation found")
 				continue
 			}
+			f.loaded = true
 			f.say("this was said before")
 			f.update(`{"sessionUpdate":"tool_call","toolCallId":"old","title":"old","status":"completed","rawInput":{"a":1}}`)
 			f.reply(m.ID, `{"modes":{"currentModeId":"auto","availableModes":[{"id":"auto"},{"id":"default"}]}}`)
@@ -152,6 +155,10 @@ func serveACP(behaviour string) int {
 			f.reply(m.ID, `{}`)
 		case "session/prompt":
 			f.prompts++
+			if behaviour == "breaks" && f.loaded {
+				f.refuse(m.ID, -32603, "service failure")
+				continue
+			}
 			go f.act(behaviour, m)
 		case "session/cancel":
 			if behaviour != "deaf" {

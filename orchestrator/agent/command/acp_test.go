@@ -299,6 +299,25 @@ func TestWaitingForAYesDoesNotCountAsRunning(t *testing.T) {
 	}
 }
 
+// A program that finds its session again, and cannot go on in it, is given its task in a new one,
+// in the mode in which it asks.
+func TestASessionThatBreaksIsBegunAnew(t *testing.T) {
+	job, host := acpAgent(t, "breaks", func(j *agent.Job) {
+		j.Session, j.Generation, j.Feedback = "0 0 s1", 1, &agent.Feedback{Comment: "Shorter, please.", Revision: 1}
+	}), agenttest.NewHost()
+	res, err := run(t, job, host)
+	if err != nil || res.Text != "done" {
+		t.Fatalf("%q, %v", res.Text, err)
+	}
+	prompts := heard(t, job, "session/prompt")
+	if len(prompts) != 2 || !strings.Contains(prompts[1], "fix it") || !strings.Contains(prompts[1], "Shorter, please.") {
+		t.Errorf("prompts %s", prompts)
+	}
+	if shown, _ := host.Shown(); !strings.Contains(shown, "so it begins a new one") || len(heard(t, job, "session/new")) != 1 || len(heard(t, job, "session/set_mode")) != 2 {
+		t.Errorf("shown %q", shown)
+	}
+}
+
 func TestASessionIsGoneOnWith(t *testing.T) {
 	remarks := &agent.Feedback{Comment: "Shorter, please.", Revision: 1}
 	for name, c := range map[string]struct {

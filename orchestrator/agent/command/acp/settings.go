@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -126,4 +128,34 @@ func servers(spec agent.Spec, can capabilities) ([]sdk.McpServer, error) {
 		all = append(all, sdk.McpServer{Http: &s})
 	}
 	return all, nil
+}
+
+// use makes a session the one that is talked in, once it is in a mode in which it asks; billed is
+// what was reported of its price.
+func (t *Dialogue) use(ctx context.Context, s session, billed float64) error {
+	if s.ID == "" || len(s.ID) > maxSession {
+		return agent.Fail(agent.CodeProtocol, "%s began a session without a name that can be kept. Install another release of it.", t.Program)
+	}
+	if mode := s.asking(); mode != "" {
+		_, err := ask[struct{}](ctx, t, sdk.AgentMethodSessionSetMode, sdk.SetSessionModeRequest{SessionId: sdk.SessionId(s.ID), ModeId: sdk.SessionModeId(mode)})
+		if refused, ok := errors.AsType[*sdk.RequestError](err); ok {
+			return agent.Fail(agent.CodeStart, "%s offers the mode %s, in which it asks before it acts, and did not take it, so it was not given the task: %s", t.Program, mode, t.told(refused))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t.mu.Lock()
+	t.id = s.ID
+	t.billed = billed
+	t.cost = billed // what a replay says of it may be of the lost attempt, too
+	t.mu.Unlock()
+	return t.keep()
+}
+
+// heard reports whether the program has said or done anything since its first prompt.
+func (t *Dialogue) heard() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked || t.size > 0 || len(t.calls) > 0
 }
