@@ -16,6 +16,7 @@ import (
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent/command"
 	"gatehouse/orchestrator/agent/llm/modeltest"
+	"gatehouse/web/wire"
 )
 
 // acpAgent is a real program of the Agent Client Protocol, as its preset has it.
@@ -113,7 +114,8 @@ func askedNext(p *placetest.Place, task string, before approval.Request) approva
 
 // TestACodingAgentAsksOverItsProtocol: a shell command is asked on Telegram; the server is killed
 // meanwhile, and the yes counts for the attempt after it. What is refused does not run, and the
-// model reads why. After "request changes" the work goes on.
+// model reads why, and what a person said meanwhile is the next prompt. After "request changes"
+// the work goes on.
 func TestACodingAgentAsksOverItsProtocol(t *testing.T) {
 	for _, a := range acpAgents {
 		t.Run(a.preset, func(t *testing.T) {
@@ -134,8 +136,10 @@ func (a acpAgent) story(t *testing.T, database string) {
 			return calls("I go on.", "echo louder >> yes.txt")
 		case has("Louder, please."):
 			return modeltest.Say("I went on.")
-		case has("not that one"):
+		case has("Sign it, please."):
 			return modeltest.Say("All is done.")
+		case has("not that one"):
+			return modeltest.Say("Nearly done.")
 		case has("no.txt"):
 			return modeltest.Say("Refused.")
 		case has("Your work was interrupted") && !has("I try again."):
@@ -159,6 +163,9 @@ func (a acpAgent) story(t *testing.T, database string) {
 	second := askedNext(g.Place, task, first)
 	if text := second.Revision.Text; !strings.Contains(text, "echo no >> no.txt") {
 		t.Fatalf("asked\n%s", text)
+	}
+	if code, err := n.Call(http.MethodPost, "/api/v1/delegations/"+g.Root(task).ID+"/messages", g.Asker, wire.Words{Text: "Sign it, please."}, nil); err != nil || code != http.StatusAccepted {
+		t.Fatalf("told: %d %v", code, err)
 	}
 	if code, said := casts(n, g.Approver, second, map[string]any{"verdict": "reject", "comment": "not that one"}); code != http.StatusOK {
 		t.Fatalf("rejected: %d %+v", code, said)
