@@ -47,8 +47,8 @@ func (s *Store) Follow(ctx context.Context, r approval.Report) error {
 // Reported is the task that a message at an address is about.
 func (s *Store) Reported(ctx context.Context, channel origin.Channel, address, message string) (string, error) {
 	return store.ReadOne(ctx, s.Store, store.Scalar[string], `select task_id from reports where channel = ? and address = ? and kind = ?
-		and (cast(? as text) = '' or external_id = ? or external_id like ?) order by task_id desc limit 1`,
-		channel, address, approval.LiveReport, message, message, message+"#%")
+		and (cast(? as text) = '' or external_id = ? or substr(external_id, 1, cast(? as integer)) = ?) order by task_id desc limit 1`,
+		channel, address, approval.LiveReport, message, message, len(message)+1, message+"#")
 }
 
 // report opens the reports of a task that ends in this transaction, or is run again.

@@ -1,11 +1,14 @@
 package sqlstore_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"gatehouse/approval"
 	"gatehouse/approval/telegram"
+	"gatehouse/orchestrator"
 )
 
 const testBot, otherBot = 4242, 4343
@@ -16,6 +19,31 @@ var telegramTests = map[string]func(*Suite){
 	"an update that fails comes again until given up": updateFails,
 	"only who has the lease begins or gives back":     updateBegun,
 	"old updates are forgotten, open ones are not":    updatesForgotten,
+	"the message about a task finds the task":         reportFound,
+}
+
+// reportFound: a message is found by its number at its own place, the newest without one.
+func reportFound(s *Suite) {
+	follow := func(address, message string, kind approval.ReportKind) string {
+		t := s.task("x")
+		r := approval.Report{TaskID: t.ID, Channel: "telegram", Address: address, Kind: kind, ExternalID: message, Shown: 1}
+		s.must(s.Store.Follow(s.ctx, r))
+		s.must(s.Store.SaveReport(s.ctx, r, false))
+		s.Clock.Add(time.Second)
+		return t.ID
+	}
+	first, second := follow("1001", "12#aa", approval.LiveReport), follow("1001", "123#bb", approval.LiveReport)
+	elsewhere := follow("1002", "12#cc", approval.LiveReport)
+	follow("1001", "99", approval.EndReport)
+	for _, c := range []struct{ address, message, want string }{
+		{"1001", "12", first}, {"1001", "123", second}, {"1001", "", second}, {"1002", "12", elsewhere},
+		{"1001", "1", ""}, {"1001", "99", ""}, {"1001", "%", ""}, {"1003", "", ""},
+	} {
+		got, err := s.Store.Reported(s.ctx, "telegram", c.address, c.message)
+		if got != c.want || c.want == "" && !errors.Is(err, orchestrator.ErrNotFound) || c.want != "" && err != nil {
+			s.Errorf("message %q at %s: %s %v, want %s", c.message, c.address, got, err, c.want)
+		}
+	}
 }
 
 // updates makes updates with these numbers.
