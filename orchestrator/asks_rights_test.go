@@ -84,8 +84,7 @@ func TestWhoMayDecideOnCallsAndQuestions(t *testing.T) {
 }
 
 // What time does to calls and questions: nobody decides before the deadline, which the agent
-// reads; a yes that comes late does not count; people are reminded before, and pausing the
-// task stops no deadline.
+// reads; a yes that comes late does not count.
 func TestWhatTimeDoesToCallsAndQuestions(t *testing.T) {
 	either(t, func(t *testing.T, url string) {
 		w := newWorld(t, url, agent.Spec{Name: "coder"})

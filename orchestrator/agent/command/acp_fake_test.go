@@ -28,7 +28,6 @@ type acpFake struct {
 	asks     int
 	over     chan struct{} // closed by session/cancel
 	calmed   sync.Once
-	loaded   bool // its session is one of before
 	prompts  int
 	signedIn bool
 }
@@ -129,7 +128,6 @@ func serveACP(behaviour string) int {
 				f.refuse(m.ID, -32000, "Authentication required")
 				continue
 			}
-			f.loaded = false
 			f.reply(m.ID, `{"sessionId":"s1","modes":{"currentModeId":"auto","availableModes":[{"id":"auto"},{"id":"default"},{"id":"bypassPermissions"}]}}`)
 		case "authenticate":
 			if behaviour == "not signed in" {
@@ -143,7 +141,6 @@ func serveACP(behaviour string) int {
 				f.refuse(m.ID, -32603, "No conversation found")
 				continue
 			}
-			f.loaded = true
 			f.say("this was said before")
 			f.update(`{"sessionUpdate":"tool_call","toolCallId":"old","title":"old","status":"completed","rawInput":{"a":1}}`)
 			f.reply(m.ID, `{"modes":{"currentModeId":"auto","availableModes":[{"id":"auto"},{"id":"default"}]}}`)
@@ -155,10 +152,6 @@ func serveACP(behaviour string) int {
 			f.reply(m.ID, `{}`)
 		case "session/prompt":
 			f.prompts++
-			if behaviour == "breaks" && f.loaded {
-				f.refuse(m.ID, -32603, "service failure")
-				continue
-			}
 			go f.act(behaviour, m)
 		case "session/cancel":
 			if behaviour != "deaf" {

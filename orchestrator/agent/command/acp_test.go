@@ -299,25 +299,6 @@ func TestWaitingForAYesDoesNotCountAsRunning(t *testing.T) {
 	}
 }
 
-// A program that finds its session again, and cannot go on in it, is given its task in a new one,
-// in the mode in which it asks.
-func TestASessionThatBreaksIsBegunAnew(t *testing.T) {
-	job, host := acpAgent(t, "breaks", func(j *agent.Job) {
-		j.Session, j.Generation, j.Feedback = "0 0 s1", 1, &agent.Feedback{Comment: "Shorter, please.", Revision: 1}
-	}), agenttest.NewHost()
-	res, err := run(t, job, host)
-	if err != nil || res.Text != "done" {
-		t.Fatalf("%q, %v", res.Text, err)
-	}
-	prompts := heard(t, job, "session/prompt")
-	if len(prompts) != 2 || !strings.Contains(prompts[1], "fix it") || !strings.Contains(prompts[1], "Shorter, please.") {
-		t.Errorf("prompts %s", prompts)
-	}
-	if shown, _ := host.Shown(); !strings.Contains(shown, "so it begins a new one") || len(heard(t, job, "session/new")) != 1 || len(heard(t, job, "session/set_mode")) != 2 {
-		t.Errorf("shown %q", shown)
-	}
-}
-
 func TestASessionIsGoneOnWith(t *testing.T) {
 	remarks := &agent.Feedback{Comment: "Shorter, please.", Revision: 1}
 	for name, c := range map[string]struct {
@@ -337,6 +318,7 @@ func TestASessionIsGoneOnWith(t *testing.T) {
 		}, 0, 1, "fix it", "interrupted", ""},
 		"that is gone":    {"loses", func(j *agent.Job) { j.Session, j.Generation, j.Feedback = "0 0 s1", 1, remarks }, 1, 1, "fix it", "interrupted", "so it begins a new one: No conversation found"},
 		"by who can not":  {"forgets", func(j *agent.Job) { j.Session, j.Generation, j.Feedback = "0 0 s1", 1, remarks }, 0, 1, "fix it", "interrupted", "so it begins a new one."},
+		"of opencode":     {"OpenCode", func(j *agent.Job) { j.Session, j.Generation, j.Feedback = "0 0 s1", 1, remarks }, 0, 1, "Shorter, please.", "interrupted", "so it begins a new one."},
 		"of another kind": {"", func(j *agent.Job) { j.Session = "nonsense" }, 0, 1, "fix it", "interrupted", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func acpPresets() []Preset {
 			Notes: []string{"Another provider has another key. OPENCODE_CONFIG under env names a file with the model.",
 				"It runs plugins of the checkout whatever it is told, so it is not started where there is a .opencode or opencode.json, unless trust_checkout: true.",
 				"Of ~/.config/opencode it reads which model answers, in a copy of the run's own, and nothing that allows a call.",
-				"What it asks after \"request changes\", in the session that it goes on in, hangs until the agent's timeout ends it.",
+				"After \"request changes\" it begins a new session: in one of before it never hears the answer to what it asks.",
 				"A tool of its subagents hangs instead of asking; the agent's timeout ends it."}},
 		{Name: "gemini-acp", Title: "Gemini CLI, asking first (ACP)", Protocol: agent.ACP, Key: "GEMINI_API_KEY", SignIn: "run gemini, then /auth",
 			Command: []string{"gemini", "--acp", "--skip-trust"},

@@ -54,8 +54,6 @@ type Dialogue struct {
 	conn *sdk.Connection
 	ctx  context.Context // of Talk; ends with its cause when the run is over
 	fail context.CancelCauseFunc
-	// afresh begins a session in place of the one that was found again; nil where there is none.
-	afresh func(context.Context) error
 
 	closing sync.Mutex
 	closed  bool
@@ -154,15 +152,6 @@ func (t *Dialogue) enter() (string, error) {
 	if err != nil {
 		return "", t.notBegun(err)
 	}
-	if again.loaded {
-		t.afresh = func(ctx context.Context) error {
-			s, err := t.anew(ctx, can, tools)
-			if err != nil {
-				return t.notBegun(err)
-			}
-			return t.use(ctx, s, 0)
-		}
-	}
 	return t.first(again), t.use(ctx, s, again.billed)
 }
 
@@ -224,7 +213,7 @@ func (t *Dialogue) load(ctx context.Context, can capabilities, tools []sdk.McpSe
 	if len(kept) != 3 || kept[2] == "" || t.Job.Feedback != nil && t.Job.Feedback.StartOver {
 		return session{}, again{}, nil
 	}
-	if !can.AgentCapabilities.LoadSession {
+	if !can.AgentCapabilities.LoadSession || can.named(t.Program, bound...) {
 		t.Say(t.Program + " cannot go on in its session, so it begins a new one.")
 		return session{}, again{}, nil
 	}

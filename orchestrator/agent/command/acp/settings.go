@@ -40,7 +40,7 @@ var obeyed = map[string][]string{
 // obeys is such a file that is in the checkout; "" where none is.
 func (t *Dialogue) obeys(can capabilities) string {
 	for name, paths := range obeyed {
-		if !strings.Contains(strings.ToLower(can.AgentInfo.Name+" "+t.Program), name) {
+		if !can.named(t.Program, name) {
 			continue
 		}
 		for _, path := range paths {
@@ -50,6 +50,17 @@ func (t *Dialogue) obeys(can capabilities) string {
 		}
 	}
 	return ""
+}
+
+// bound are programs that go on with a session in the folder alone in which it began, which is
+// gone. opencode 1.18 never hears the answer to what it asks in another one.
+var bound = []string{"opencode"}
+
+// named reports whether the name of the program has one of these in it.
+func (can capabilities) named(program string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return strings.Contains(strings.ToLower(can.AgentInfo.Name+" "+program), part)
+	})
 }
 
 // capabilities are what a program says of itself.
@@ -151,11 +162,4 @@ func (t *Dialogue) use(ctx context.Context, s session, billed float64) error {
 	t.cost = billed // what a replay says of it may be of the lost attempt, too
 	t.mu.Unlock()
 	return t.keep()
-}
-
-// heard reports whether the program has said or done anything since its first prompt.
-func (t *Dialogue) heard() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.asked || t.size > 0 || len(t.calls) > 0
 }

@@ -30,7 +30,7 @@ func (t *Dialogue) turns(text string) error {
 	if err != nil {
 		return err
 	}
-	end, err := t.opening(text, heard)
+	end, err := t.prompt(join(text, heard))
 	for refused := 0; ; end, err = t.prompt(text) {
 		if err != nil {
 			return err
@@ -51,21 +51,6 @@ func (t *Dialogue) turns(text string) error {
 			return cmp.Or(t.gate(), t.stopped(end.StopReason))
 		}
 	}
-}
-
-// opening is the first turn. opencode cannot go on where the folder of the session is gone, and
-// says so only then: it begins a new one.
-func (t *Dialogue) opening(text, heard string) (turn, error) {
-	end, err := t.prompt(join(text, heard))
-	broke, ok := errors.AsType[*agent.Failure](err)
-	if !ok || broke.Code != agent.CodeModel || t.afresh == nil || t.heard() {
-		return end, err
-	}
-	t.Say(t.Program + " could not go on in its session, so it begins a new one: " + broke.Message)
-	if err := t.afresh(t.ctx); err != nil {
-		return turn{}, err
-	}
-	return t.prompt(join(t.Task, heard))
 }
 
 // meanwhile is what people said that the program was not told.
