@@ -26,7 +26,7 @@ var written = map[string][2]string{
 	"":                    {`gatehouse demo`, `gatehouse send kik "Fix the retry loop" --repo app --wait`},
 	"demo":                {`gatehouse demo`, `gatehouse demo --repo ~/src/app --once`},
 	"serve":               {`gatehouse serve`, `gatehouse serve --config /etc/gatehouse.yaml`},
-	"send":                {`gatehouse send kik "Fix the retry loop" --repo app --attach shot.png`, `gatehouse send --follow 7f3k9q "Now add a test for it" --wait`},
+	"send":                {`gatehouse send kik "Fix the retry loop" --repo app`, `gatehouse send --follow 7f3k9q "Now as in the picture" --attach shot.png`},
 	"status":              {`gatehouse status 7f3k9q`, `gatehouse status 7f3k9q --json`},
 	"list":                {`gatehouse list --state running`, `gatehouse list --agent coder --query retry --limit 20`},
 	"tree":                {`gatehouse tree 7f3k9q`, `gatehouse tree 7f3k9q --json`},

@@ -4,6 +4,7 @@ import (
 	"gatehouse/handlers"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/origin"
+	"gatehouse/orchestrator/people"
 	"gatehouse/views"
 	view "gatehouse/views/task"
 
@@ -45,6 +46,7 @@ func (p *Pages) messages(f *handlers.Frame, page *view.DelegationPage, d orchest
 	switch err := handlers.MayTell(f.Ctx, p.Reader, f.Who, d); {
 	case err == nil:
 		page.CanTell = true
+		page.Tell.Apart = p.FourEyes() && f.Who.Has(people.ApprovalsDecide) && f.Who.User.Name != page.Requester
 	case orchestrator.CodeOf(err) != orchestrator.CodeForbidden:
 		return err
 	}

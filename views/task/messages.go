@@ -21,6 +21,7 @@ type Message struct {
 type Tell struct {
 	Text    string
 	Refused string
+	Apart   bool // whoever says something here approves nothing of what comes of it
 }
 
 // key makes two clicks one message.
