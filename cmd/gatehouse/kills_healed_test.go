@@ -96,9 +96,38 @@ func (c *campaign) stuck(open []string) {
 	}
 }
 
+// checkTold: what people said stands once with the delegation, and once in the conversation of a
+// model that read it.
+func (c *campaign) checkTold() {
+	c.Helper()
+	read := 0
+	for id, text := range c.told {
+		root, said, turns := c.Root(id), 0, 0
+		for _, m := range root.Work.Said() {
+			if m.Text != text {
+				c.Errorf("%s was told %q, and keeps %q", id, text, m.Text)
+			}
+			if said++; m.ReadAt != nil {
+				turns--
+				read++
+			}
+		}
+		all, err := c.Store.Turns(c.Context(), root.ID, root.Work.Runs)
+		c.Must(err)
+		for _, t := range all {
+			turns += strings.Count(t.Message.Text(), text)
+		}
+		if said != 1 || turns != 0 {
+			c.Errorf("%q to %s is kept %d times, and in its conversation %d times too often", text, id, said, turns)
+		}
+	}
+	c.Logf("%d messages were told to models, of which %d were read", len(c.told), read)
+}
+
 // check holds what must be true when nothing is under way any more.
 func (c *campaign) check() {
 	c.Helper()
+	c.checkTold()
 	landed := map[string]string{} // by commit: the request
 	for _, id := range c.sent {
 		c.Events(id)

@@ -21,6 +21,7 @@ import (
 	"gatehouse/orchestrator/agent/llm/modeltest"
 	"gatehouse/orchestrator/people"
 	"gatehouse/orchestrator/store/storetest"
+	"gatehouse/web/wire"
 )
 
 // killsTeam is a mixed load on one repository: work without a change, changes that never
@@ -63,6 +64,7 @@ type campaign struct {
 	mu    sync.Mutex
 	nodes [2]*placetest.Node // nil while it is down
 	sent  []string           // ids of tasks
+	told  map[string]string  // by task: what a person said to its agent while it worked
 	yeses map[string]int
 }
 
@@ -82,7 +84,7 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 
 // TestACampaignOfKills: two nodes, kill -9 of either at random moments under a mixed
 // load. When it is over every task has ended, git and the requests name the same merges,
-// nobody decided twice, and no card still asks. GATEHOUSE_KILLS is how many,
+// nobody decided twice, models were told once what people said, and no card still asks. GATEHOUSE_KILLS is how many,
 // GATEHOUSE_KILL_SEED which ones.
 func TestACampaignOfKills(t *testing.T) {
 	kills := int(number(t, "GATEHOUSE_KILLS", 50))
@@ -120,7 +122,7 @@ func TestACampaignOfKills(t *testing.T) {
 
 func newCampaign(t *testing.T, seed uint64) *campaign {
 	t.Helper()
-	c := &campaign{seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), yeses: map[string]int{}}
+	c := &campaign{seed: seed, dice: rand.New(rand.NewPCG(seed, 0)), yeses: map[string]int{}, told: map[string]string{}}
 	c.fake = modeltest.Start(func(a modeltest.Ask) modeltest.Answer {
 		if a.Turn == 1 {
 			return modeltest.Use("delegate_to_agent", map[string]any{"agent": "clerk", "task": "Look"})
@@ -193,11 +195,32 @@ func (c *campaign) send(ctx context.Context, dice *rand.Rand) {
 				c.mu.Lock()
 				c.sent = append(c.sent, s.ID)
 				c.mu.Unlock()
+				if name == "thinker" {
+					c.tell(ctx, dice, s, fmt.Sprintf("mind step %d.", k))
+				}
 				break
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
 		time.Sleep(time.Duration(200+dice.IntN(900)) * time.Millisecond)
+	}
+}
+
+// tell says something to the agent of a task, until a node has taken it or it is too late.
+func (c *campaign) tell(ctx context.Context, dice *rand.Rand, s wire.Submitted, text string) {
+	for ctx.Err() == nil {
+		if n := c.any(dice); n != nil {
+			status, err := n.Call(http.MethodPost, "/api/v1/delegations/"+s.DelegationID+"/messages", c.Asker, wire.Words{Text: text, Key: text}, nil)
+			if err == nil && status < http.StatusInternalServerError {
+				if status == http.StatusAccepted {
+					c.mu.Lock()
+					c.told[s.ID] = text
+					c.mu.Unlock()
+				}
+				return
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 
