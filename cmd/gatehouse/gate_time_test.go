@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/telegram/bottest"
 	"gatehouse/cmd/gatehouse/internal/placetest"
 	"gatehouse/orchestrator"
 )
@@ -18,11 +20,14 @@ repositories:
   app: {path: "REPO", branch: main}
 agents:
   coder: {kind: command, repository: app, env: {PLACE: MARK}, command: [sh, -c, 'cat > "note-$GATEHOUSE_TASK_ID.txt"']}
+  caller: {kind: command, sandbox: off, env: {PLACE: MARK}, command: [sh, -c, 'gatehouse permit --tool Bash --input "{\"command\":\"npm publish\"}"; true']}
+  asker: {kind: command, sandbox: off, env: {PLACE: MARK}, command: [sh, -c, 'gatehouse ask "Which colour?" --to core 2>&1; true']}
 approval:
   expires: 7s
   remind: [3s]
   escalate: [{after: 1s, to: [leads]}]
   rules: [{name: core, when: "true", need: 1, from: [core]}]
+  actions: [{name: all, when: "true", need: 1, from: [core]}]
 groups: {core: [bob], leads: [cleo]}
 channels:
   telegram: {token: "TOKEN", api_url: "BOT_API"}
@@ -39,16 +44,7 @@ func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
 		g.Link(n, "cleo", 1003)
 		task := n.Send("coder", "app", "time")
 		r := g.Asked(task)
-		says := func(chat int64, text string) func() bool {
-			return func() bool {
-				for _, m := range g.Bot.FromBot(chat) {
-					if strings.Contains(m.Text, text) {
-						return true
-					}
-				}
-				return false
-			}
-		}
+		says := func(chat int64, text string) func() bool { return func() bool { return said(g, chat, text) } }
 		g.Bot.Until(t, "bob's card", func() bool { return g.Card(1002, r).ID != 0 })
 		g.Bot.Until(t, "cleo's card after the escalation", func() bool { return g.Card(1003, r).ID != 0 })
 		g.Bot.Until(t, "the notice of the escalation", says(1002, "Now also: leads"))
@@ -61,6 +57,44 @@ func TestWhatTimeDoesIsSeenInTelegram(t *testing.T) {
 		}
 		if placetest.Git(t, g.Repo, "log", "--merges", "--oneline", "main") != "" {
 			t.Error("something landed")
+		}
+		n.Stop()
+	})
+}
+
+// said reports whether the bot has a message in a chat that says all of this.
+func said(g *placetest.Gate, chat int64, all ...string) bool {
+	return slices.ContainsFunc(g.Bot.FromBot(chat), func(m bottest.Message) bool {
+		return !slices.ContainsFunc(all, func(text string) bool { return !strings.Contains(m.Text, text) })
+	})
+}
+
+// TestWhatTimeDoesToCallsIsSeenInTelegram: calls and questions are escalated, reminded of and
+// expire as changes do, and the agents read that nobody decided.
+func TestWhatTimeDoesToCallsIsSeenInTelegram(t *testing.T) {
+	t.Parallel()
+	placetest.AnyPlace(t, func(t *testing.T, database string) {
+		g := placetest.NewGate(t, database, timeTeam)
+		n := g.Start(g.Config, "")
+		g.Link(n, "bob", 1002)
+		g.Link(n, "cleo", 1003)
+		call, question := n.Send("caller", "", "call"), n.Send("asker", "", "ask")
+		for end, r := range map[string]approval.Request{"Expired, not approved · not called\nCall Bash: npm publish": g.Asked(call), "Nobody answered · asker was told so\nWhich colour?": g.Asked(question)} {
+			_, short, _ := strings.Cut(end, "\n")
+			g.Bot.Until(t, "bob's card", func() bool { return g.Card(1002, r).ID != 0 })
+			g.Bot.Until(t, "cleo's card after the escalation", func() bool { return g.Card(1003, r).ID != 0 })
+			for _, chat := range []int64{1002, 1003} {
+				g.Bot.Until(t, "the reminder", func() bool { return said(g, chat, "Still waiting", short) })
+			}
+			for _, chat := range []int64{1002, 1003} {
+				g.Bot.Until(t, "the end on the card", func() bool { return said(g, chat, end) })
+			}
+		}
+		for task, read := range map[string]string{call: "Nobody decided on this call of Bash", question: "Nobody answered"} {
+			g.Until("the end", func() bool { return g.Root(task).State.Ended() })
+			if root := g.Root(task); root.State != orchestrator.Completed || !strings.Contains(root.Result.Text, read) {
+				t.Errorf("it ended %s: %+v", root.State, root.Result)
+			}
 		}
 		n.Stop()
 	})
