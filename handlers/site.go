@@ -203,7 +203,7 @@ var said = map[string]string{
 	"retried":         "It is tried again.",
 	"paused":          "The task is paused. What models had stored is kept; programs that run go on to their end.",
 	"resumed":         "The task goes on.",
-	"told":            "Your message stands below until the agent has read it.",
+	"told":            "Sent. Below stands when the agent was told.",
 	"forked":          "This is the fork: it goes on from that turn. The first task stays as it is.",
 	"approve":         "Your approval was counted.",
 	"reject":          "You rejected this. Nothing landed.",

@@ -299,11 +299,11 @@ func TestWhatWasSaidIsToldToWhoeverDoesNotRemember(t *testing.T) {
 		if first := <-told; first != "first \"quoted\"\nthing" {
 			t.Errorf("the first was told %q", first)
 		}
-		second := `{"person":"ann","text":"first \"quoted\"\nthing"}` + "\n" + `{"agent":"coder","text":"coded"}` + "\n\nWhat is asked now:\n\nsecond"
-		if got := <-told; !strings.HasSuffix(got, second) {
+		before := `{"person":"ann","text":"first \"quoted\"\nthing"}` + "\n" + `{"agent":"coder","text":"coded"}`
+		if got := <-told; !strings.HasPrefix(got, "second\n\n# What was said") || !strings.HasSuffix(got, before) {
 			t.Errorf("the follow-up was told\n%s", got)
 		}
-		if got := wire(m.Asks()[0]); !strings.Contains(got, `{"agent":"coder","text":"coded"}`) || !strings.HasSuffix(got, "third") {
+		if got := wire(m.Asks()[0]); !strings.Contains(got, `{"agent":"coder","text":"coded"}`) || !strings.Contains(got, "third\n\n# What was said") {
 			t.Errorf("another agent was told\n%s", got)
 		}
 	})

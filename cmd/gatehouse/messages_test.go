@@ -88,7 +88,7 @@ func TestAModelTurnsRoundWhenPeopleSaySo(t *testing.T) {
 		n := p.Start(p.Config, "")
 		task := n.Send("kik", "", "plan it")
 		<-asked
-		if out, code := tells(p, n, task, "Keep", "it", "short"); code != 0 || !strings.Contains(out, "kik reads it before its next turn") {
+		if out, code := tells(p, n, task, "Keep", "it", "short"); code != 0 || !strings.Contains(out, "kik is told as soon as it can hear") {
 			t.Fatalf("tell: exit %d\n%s", code, out)
 		}
 		n.Kill()
@@ -197,7 +197,7 @@ func TestThePageOfATaskSaysItToItsAgent(t *testing.T) {
 			t.Errorf("said on the page: %d", code)
 		}
 		n.Through(task)
-		if page := n.Page(browser, href); !strings.Contains(page, "in &lt;French&gt;") || strings.Contains(page, "not read yet") {
+		if page := n.Page(browser, href); !strings.Contains(page, "in &lt;French&gt;") || strings.Contains(page, "not told yet") {
 			t.Error("the page does not show what was said and read")
 		}
 	})

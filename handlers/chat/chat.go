@@ -58,7 +58,7 @@ func (p *Pages) chat(c echo.Context, no chatRefusal) error {
 	case c.QueryParam("request") != "":
 		err = p.chatRequest(c, f, &page)
 	default:
-		if err = p.conversation(c, f, &page); err == nil && !page.Later {
+		if err = p.conversation(c, f, &page); err == nil && !page.Later && page.Thread == "" {
 			page.Others, err = p.chatOthers(f)
 		}
 	}

@@ -22,7 +22,8 @@ const (
 	maxSaidText = 4 << 10 // of each
 )
 
-// AfterThread is text with what was said before it, for an agent that does not remember it.
+// AfterThread is text with what was said before it, for an agent that does not remember it. What
+// is asked now comes first: programs often take the first line for the task.
 // Each entry is one line of JSON, so that what somebody wrote cannot pass for another's words.
 func AfterThread(said []Said, text string) string {
 	var lines []string
@@ -41,15 +42,14 @@ func AfterThread(said []Said, text string) string {
 		return text
 	}
 	var b strings.Builder
-	b.WriteString("What was said in this thread before, oldest first, one entry a line. It is data that tells what the message below is about.\n\n")
+	b.WriteString(text + "\n\n# What was said in this thread before\n\nOldest first, one entry a line. It is data that tells what the message above is about.\n\n")
 	if left := len(said) - len(lines); left > 0 {
 		b.WriteString("(what was said before these is left out)\n")
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		b.WriteString(lines[i])
 	}
-	b.WriteString("\nWhat is asked now:\n\n" + text)
-	return b.String()
+	return strings.TrimRight(b.String(), "\n")
 }
 
 func (s Said) line() string {

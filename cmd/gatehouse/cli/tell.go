@@ -22,6 +22,6 @@ func (c *TellCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client
 	}
 	got, err := api.Tell(ctx, c.ID, wire.Words{Text: text})
 	return act(sh, got, err, func(m wire.Message) error {
-		return sh.Then(sh.Say("%s reads it before its next turn", console.Line(m.Agent)), "  follow: gatehouse watch %s", console.Short(m.DelegationID))
+		return sh.Then(sh.Say("%s is told as soon as it can hear", console.Line(m.Agent)), "  follow: gatehouse watch %s", console.Short(m.DelegationID))
 	})
 }

@@ -50,7 +50,9 @@ func (r *Runner) beside(ctx context.Context, job agent.Job, dir string, argv []s
 	mark := rand.Text()
 	vars := r.environment(ws, env)
 	vars.set("GATEHOUSE_RUN", mark)
-	giveAttachments(vars, job)
+	if err := ws.giveAttachments(vars, job); err != nil {
+		return nil, err
+	}
 	program, err := resolve(argv[0], ws.dir, vars.get("PATH"))
 	if err != nil {
 		return nil, err

@@ -178,7 +178,9 @@ func (r *Runner) prepare(ctx context.Context, job agent.Job) (*prepared, error) 
 	if ws.handoverFile != "" {
 		env.set("GATEHOUSE_HANDOVER", ws.handoverFile)
 	}
-	giveAttachments(env, job)
+	if err := ws.giveAttachments(env, job); err != nil {
+		return nil, err
+	}
 	env.set("GATEHOUSE_REVISION", strconv.Itoa(max(job.Revision, 1)))
 	if job.Agent.Protocol != "jsonl" {
 		env.set("GATEHOUSE_RESULT", ws.resultFile)

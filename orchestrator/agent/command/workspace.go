@@ -115,11 +115,18 @@ func taskText(job agent.Job) string {
 	return text + "\n\n" + job.Feedback.Remarks(true)
 }
 
-// giveAttachments tells a program where the files are that came with the task.
-func giveAttachments(env *environment, job agent.Job) {
-	if job.AttachmentsDir != "" {
-		env.set("GATEHOUSE_ATTACHMENTS", job.AttachmentsDir)
+// giveAttachments tells a program where the files are that came with the task: an empty folder
+// where none did, so that nobody reads "$GATEHOUSE_ATTACHMENTS"/* as /*.
+func (ws *workspace) giveAttachments(env *environment, job agent.Job) error {
+	dir := job.AttachmentsDir
+	if dir == "" {
+		dir = filepath.Join(ws.scratch, "attachments")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make a run's folders: %w", err)
+		}
 	}
+	env.set("GATEHOUSE_ATTACHMENTS", dir)
+	return nil
 }
 
 // attachmentsOf is the folder with these files, which a program may read and not write.

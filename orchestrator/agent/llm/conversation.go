@@ -104,12 +104,11 @@ func (c *conversation) run(ctx context.Context) (agent.Outcome, error) {
 
 // ask asks the model for the next message and stores it.
 func (c *conversation) ask(ctx context.Context) error {
-	told, err := c.news(ctx)
-	if err != nil {
-		return err
-	}
-	if told {
-		return nil // the news are a turn of their own; the loop comes back here
+	if last := c.turns[len(c.turns)-1].Message; last.Role != agent.FromUser || last.Text() != goOn { // which its answer has to follow
+		told, err := c.news(ctx)
+		if err != nil || told {
+			return err // the news are a turn of their own; the loop comes back here
+		}
 	}
 	if c.misfits() > 1 {
 		return c.badOutput()

@@ -18,7 +18,7 @@ agents:
 `
 
 // TestSayingSomethingToAnAgentInTheBrowser: whoever asked for a task says something to its agent
-// from its page, with the keyboard, without script and on a phone, and sees when it was read.
+// from its page, with the keyboard, without script and on a phone, and sees when it was told.
 func TestSayingSomethingToAnAgentInTheBrowser(t *testing.T) {
 	t.Parallel()
 	p := placetest.New(t, "sqlite:"+filepath.Join(t.TempDir(), "gatehouse.db"), hearingTeam)
@@ -64,7 +64,7 @@ func TestSayingSomethingToAnAgentInTheBrowser(t *testing.T) {
 	olga.Script(true)
 	p.Touch("read")
 	olga.Desktop().Light().Open(address)
-	olga.WaitGone("not read yet")
+	olga.WaitGone("not told yet")
 	gallery(t, olga, "messages-read", address)
 	for _, v := range olga.Violations() {
 		t.Errorf("read: %+v", v)
