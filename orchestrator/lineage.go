@@ -175,22 +175,40 @@ func (d *Delegation) askedAgain(t *Task, by people.User) {
 
 // steeredBy notes that d's agent was told what these people said: they asked for what it makes.
 func (d *Delegation) steeredBy(t *Task, said []Message) {
+	d.Work.Lineage = d.Work.Lineage.steered(t, said)
+}
+
+// steered is l with who said these things, beside who asked for t.
+func (l Lineage) steered(t *Task, said []Message) Lineage {
 	for _, m := range said {
 		if m.ByID != t.RequesterID {
-			d.Work.Lineage.Askers = union(d.Work.Lineage.Askers, Asker{ID: m.ByID, Name: m.From, Via: m.Via, For: ForWords})
+			l.Askers = union(l.Askers, Asker{ID: m.ByID, Name: m.From, Via: m.Via, For: ForWords})
 		}
 	}
+	return l
 }
 
 // goesOn is the lineage of what is made of d in another task: t asked for it.
 func (d *Delegation) goesOn(t *Task, what string) Lineage {
+	l := d.behind()
+	l.Askers = union(l.Askers, Asker{ID: t.RequesterID, Name: t.Requester, Via: t.Via, For: what})
+	return l
+}
+
+// behind is everybody with a part in what d made, for what is made of that.
+func (d *Delegation) behind() Lineage {
 	l := d.Lineage()
 	if d.Work.Made != nil {
 		l.Editors = union(l.Editors, d.Work.Made.Editors...)
 	}
 	l.Callers = union(l.Callers, d.To)
-	l.Askers = union(l.Askers, Asker{ID: t.RequesterID, Name: t.Requester, Via: t.Via, For: what})
 	return l
+}
+
+// retold is the lineage of what another task of the thread is told of d, which is also what
+// people said too late for it: t is of who asked for the whole thread.
+func (d *Delegation) retold(t *Task) Lineage {
+	return d.behind().remembered().steered(t, d.Work.Unread)
 }
 
 // again is the lineage of a further run of d: the text of the runs before, and of people

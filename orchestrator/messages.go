@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -314,16 +315,23 @@ func (r *run) follow(job *agent.Job, d *Delegation) error {
 		}
 		return nil
 	}
-	said, err := r.said(r.ctx)
+	said, by, err := r.said(r.ctx)
 	job.Text = agent.AfterThread(said, job.Text)
-	return err
+	if now := d.Work.Lineage.With(by); err != nil || reflect.DeepEqual(now, d.Work.Lineage) {
+		return err
+	}
+	return r.write(r.ctx, func(tx Tx, d *Delegation) error { // earlier tasks were run again since this one was sent
+		d.Work.Lineage = d.Work.Lineage.With(by)
+		return save(r.ctx, tx, d)
+	})
 }
 
-// said is what was said in the thread of r's task before it, oldest first.
-func (r *run) said(ctx context.Context) ([]agent.Said, error) {
+// said is what was said in the thread of r's task before it, oldest first, and who has a part
+// in that.
+func (r *run) said(ctx context.Context) (all []agent.Said, by Lineage, err error) {
 	page, err := r.e.Store.List(ctx, Filter{Conversation: r.task.RequesterID, Thread: r.task.Thread, After: r.task.RootID, Limit: maxSaid})
-	var all []agent.Said
 	for _, d := range slices.Backward(page.Items) {
+		by = by.With(d.retold(&r.task))
 		all = append(all, agent.Said{Person: d.Requester, Text: mask.Text(d.Text)})
 		for _, m := range d.Work.Said() {
 			all = append(all, agent.Said{Person: m.From, Text: m.Text})
@@ -335,7 +343,7 @@ func (r *run) said(ctx context.Context) ([]agent.Said, error) {
 			all = append(all, agent.Said{Agent: d.To, Text: "(no answer: " + d.Error.Message + ")"})
 		}
 	}
-	return all, err
+	return all, by, err
 }
 
 // maxSaid is how many earlier tasks of a thread are looked at to tell what was said.

@@ -358,7 +358,7 @@ func (e *Engine) joinThread(ctx context.Context, o *forkPoint, t *Task, root *De
 			return err
 		}
 	}
-	root.Work.Lineage = o.d.goesOn(&o.task, ForFork)
+	root.Work.Lineage = o.d.goesOn(&o.task, ForFork).steered(t, o.d.Work.Unread)
 	if o.files == nil {
 		root.Work.Lineage = root.Work.Lineage.remembered()
 	}

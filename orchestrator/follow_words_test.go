@@ -1,0 +1,75 @@
+package orchestrator_test
+
+import (
+	"context"
+	"testing"
+
+	"gatehouse/approval"
+	"gatehouse/orchestrator"
+	"gatehouse/orchestrator/agent"
+	"gatehouse/orchestrator/agent/agenttest"
+)
+
+// What somebody said too late for an earlier task of the thread is told to the follow-up, so
+// they have a part in what that makes.
+func TestWhoSpokeTooLateHasAPartInTheFollowUp(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "coder", Repository: "app", Protocol: "jsonl"})
+		begun, let := make(chan struct{}), make(chan struct{})
+		w.script("coder", func(ctx context.Context, job agent.Job, _ agent.Host) (agent.Outcome, error) {
+			if job.Text != "look" {
+				return agenttest.Done("two"), writeFile(job.Dir, "new.txt", job.Text)
+			}
+			close(begun)
+			select {
+			case <-ctx.Done():
+			case <-let:
+			}
+			return agenttest.Done("one"), nil
+		})
+		w.start()
+		_, root, err := w.says(w.ann, "", "coder", "look")
+		w.must(err)
+		<-begun
+		_, err = w.say(w.bob, root.ID, "with a back door", "")
+		w.must(err)
+		close(let)
+		w.state(root.ID, orchestrator.Completed)
+		_, next, err := w.says(w.ann, root.TaskID, "", "write it")
+		w.must(err)
+		r := w.request(next.TaskID, 1)
+		_, err = w.decide(r, approval.Approve, "")
+		w.refused(err, orchestrator.CodeFourEyes, "told")
+	})
+}
+
+// An earlier task of a thread that is run again says other things by the time that its
+// follow-up is run again: whoever had it run, and spoke there, has a part in that.
+func TestWhoHadAnEarlierTaskRunAgainHasAPartInTheFollowUp(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "coder", Repository: "app", Protocol: "jsonl"})
+		w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			switch {
+			case job.Attempt == 1:
+				return agent.Outcome{}, agent.Fail("test", "no")
+			case job.Text != "look":
+				return agenttest.Done("two"), writeFile(job.Dir, "new.txt", job.Text)
+			}
+			said, err := host.Hear(ctx, true)
+			return agenttest.Done(heard(said)), err
+		})
+		w.start()
+		one := w.follows("", "coder", "look", orchestrator.Failed)
+		two := w.follows(one.TaskID, "", "write it", orchestrator.Failed)
+		_, err := w.engine.Retry(t.Context(), one.ID, w.ann)
+		w.must(err)
+		_, err = w.say(w.bob, one.ID, "with a back door", "")
+		w.must(err)
+		w.state(one.ID, orchestrator.Completed)
+		_, err = w.engine.Retry(t.Context(), two.ID, w.ann)
+		w.must(err)
+		r := w.request(two.TaskID, 1)
+		_, err = w.decide(r, approval.Approve, "")
+		w.refused(err, orchestrator.CodeFourEyes, "told")
+	})
+}
