@@ -73,3 +73,31 @@ func TestWhoHadAnEarlierTaskRunAgainHasAPartInTheFollowUp(t *testing.T) {
 		w.refused(err, orchestrator.CodeFourEyes, "told")
 	})
 }
+
+// The same key is the same words in the whole thread, also when it has gone on since.
+func TestTheWordsOfAThreadAreTakenOnce(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "coder", Protocol: "jsonl"})
+		w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			if job.Text != "look" {
+				return agenttest.Done("two"), nil
+			}
+			said, err := host.Hear(ctx, true)
+			return agenttest.Done(heard(said)), err
+		})
+		w.start()
+		_, root, err := w.says(w.ann, "", "coder", "look")
+		w.must(err)
+		say := func() (orchestrator.Spoken, error) {
+			return w.engine.Say(t.Context(), orchestrator.Submission{Text: "in French", Follows: root.TaskID, Key: "k", RequesterID: w.ann.ID, Requester: "ann"}, w.ann)
+		}
+		first, err := say()
+		w.must(err)
+		w.state(root.ID, orchestrator.Completed)
+		w.follows(root.TaskID, "", "go on", orchestrator.Completed)
+		again, err := say()
+		if err != nil || again.Message == nil || first.Message == nil || again.Message.ID != first.Message.ID {
+			t.Errorf("said again %+v, %v; first %+v", again, err, first)
+		}
+	})
+}

@@ -266,7 +266,13 @@ func (e *Engine) tellThread(ctx context.Context, s Submission, by people.User) (
 	if err != nil {
 		return nil, err
 	}
-	known := d.Work.Messages.keyed(Message{ByID: by.ID, Key: s.Key}) != nil
+	before, known, err := e.toldBefore(ctx, t, Message{ByID: by.ID, Key: s.Key})
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		d = before
+	}
 	if works := d.State == Queued || d.State == Running || d.State == Waiting; !known && (!works || s.Agent != "" && s.Agent != d.To || s.Key != "" && e.taken(ctx, s)) {
 		return nil, nil
 	}
@@ -284,6 +290,19 @@ func (e *Engine) tellThread(ctx context.Context, s Submission, by people.User) (
 		return nil, err
 	}
 	return &Spoken{Task: t, Root: d, Message: &said}, nil
+}
+
+// toldBefore finds the task of t's thread whose agent was told the same under the same key.
+func (e *Engine) toldBefore(ctx context.Context, t Task, said Message) (d Delegation, known bool, err error) {
+	if said.Key == "" {
+		return d, false, nil
+	}
+	page, err := e.Store.List(ctx, Filter{Conversation: t.RequesterID, Thread: t.ThreadID(), Limit: maxSaid})
+	i := slices.IndexFunc(page.Items, func(d Delegation) bool { return d.Work.Messages.keyed(said) != nil })
+	if err != nil || i < 0 {
+		return d, false, err
+	}
+	return page.Items[i], true, nil
 }
 
 // taken reports whether a task was made of a submission before.
@@ -346,5 +365,6 @@ func (r *run) said(ctx context.Context) (all []agent.Said, by Lineage, err error
 	return all, by, err
 }
 
-// maxSaid is how many earlier tasks of a thread are looked at to tell what was said.
+// maxSaid is how many earlier tasks of a thread are looked at to tell what was said, and
+// whether it was.
 const maxSaid = 20
