@@ -95,6 +95,7 @@ type dialogue struct {
 	open    sync.WaitGroup
 	answers chan any
 	over    chan struct{} // closed when the program is told nothing more
+	deaf    func()        // ends hear, with over: what nobody is told is not taken
 	hungUp  sync.Once
 	result  *agent.Result
 	spawned spawned
@@ -106,11 +107,13 @@ func (c *conversation) lines(ctx context.Context) (agent.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &dialogue{conversation: c, answers: make(chan any, 16), over: make(chan struct{})}
+	hearing, deaf := context.WithCancel(ctx)
+	d.deaf = deaf
 	var writing sync.WaitGroup
 	writing.Go(d.write)
 	d.tell(taskLine{Type: "task", Text: c.job.Text, Feedback: c.job.Feedback, Revision: max(c.job.Revision, 1), Handover: c.job.Handover, Fallback: c.job.Fallback,
 		Channel: c.job.Channel, Chat: c.job.Chat, Source: c.job.Source, Attachments: c.job.Attachments, Messages: c.job.Told})
-	d.open.Go(func() { d.hear(ctx) })
+	d.open.Go(func() { d.hear(hearing) })
 
 	err := d.read(ctx)
 	cancel() // of the hops that are still open, nobody waits for the answers now
@@ -165,6 +168,7 @@ func (d *dialogue) write() {
 // hangUp closes the program's standard input.
 func (d *dialogue) hangUp() {
 	d.hungUp.Do(func() {
+		d.deaf()
 		close(d.over)
 		_ = d.proc.stdin.Close()
 	})

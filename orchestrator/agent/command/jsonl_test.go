@@ -225,3 +225,23 @@ func TestTheRunsTokenIsNotInItsResult(t *testing.T) {
 		t.Errorf("result %q %s", res.Text, res.Data)
 	}
 }
+
+// What people say after the result, while the program still ends, is not taken: nothing would
+// be told it.
+func TestWhatIsSaidAfterTheResultIsLeft(t *testing.T) {
+	job := shell(t, `read task; `+done+`; touch ended; sleep 1`, jsonl)
+	host := agenttest.NewHost()
+	go func() {
+		for !exists(filepath.Join(job.Dir, "ended")) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(200 * time.Millisecond) // until the result was read
+		host.Say("bob", "too late")
+	}()
+	if _, err := run(t, job, host); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := host.Unread(t.Context()); err != nil || len(left) != 1 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
