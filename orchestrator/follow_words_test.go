@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"gatehouse/approval"
@@ -98,6 +99,36 @@ func TestTheWordsOfAThreadAreTakenOnce(t *testing.T) {
 		again, err := say()
 		if err != nil || again.Message == nil || first.Message == nil || again.Message.ID != first.Message.ID {
 			t.Errorf("said again %+v, %v; first %+v", again, err, first)
+		}
+	})
+}
+
+// A follow-up that is sent again by its key is the same task, also in a thread with files.
+func TestAFollowUpInAThreadWithFilesIsTakenOnce(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "coder"})
+		w.script("coder", func(context.Context, agent.Job, agent.Host) (agent.Outcome, error) { return agenttest.Done("ok"), nil })
+		w.start()
+		send := func(after, key string, files ...agent.File) (orchestrator.Task, bool, error) {
+			task, root, made, err := w.engine.Submit(t.Context(), orchestrator.Submission{Agent: "coder", Text: "look", Follows: after, Key: key, Attachments: files, RequesterID: w.ann.ID, Requester: "ann"})
+			if err == nil {
+				w.state(root.ID, orchestrator.Completed)
+			}
+			return task, made, err
+		}
+		one, _, err := send("", "", agent.File{Name: "a.txt", Data: []byte("a")})
+		w.must(err)
+		for _, files := range [][]agent.File{nil, {{Name: "b.txt", Data: []byte("b")}}} {
+			key := fmt.Sprint(len(files))
+			first, _, err := send(one.ID, key, files...)
+			w.must(err)
+			again, made, err := send(one.ID, key, files...)
+			if err != nil || made || again.ID != first.ID {
+				t.Errorf("%d files, sent again: %v %s, first %s: %v", len(files), made, again.ID, first.ID, err)
+			}
+		}
+		if _, _, err := send(one.ID, "1", agent.File{Name: "b.txt", Data: []byte("c")}); orchestrator.CodeOf(err) != orchestrator.CodeKeyReused {
+			t.Errorf("other files under the same key: %v", err)
 		}
 	})
 }

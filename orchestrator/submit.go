@@ -267,7 +267,7 @@ func (e *Engine) past(ctx context.Context, s *Submission) (*forkPoint, error) {
 		var first Task
 		if first, err = e.Store.TaskByKey(ctx, s.RequesterID, s.Key); err == nil {
 			s.Agent, s.Repository, s.Ref = cmp.Or(s.Agent, first.Agent), first.Repository, first.Ref
-			return nil, nil
+			return nil, e.earlierFiles(ctx, &first, s) // which has those of the thread
 		}
 		if errors.Is(err, ErrNotFound) {
 			err = nil
