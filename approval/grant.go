@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/each"
@@ -47,20 +46,22 @@ func (g Grant) holds(d *orchestrator.Delegation, call agent.Action) bool {
 	return g.RevokedAt == nil && g.Agent == d.To && g.TaskID == d.TaskID && g.Scope.Covers(call)
 }
 
-// satisfies reports whether those who gave the grant may decide as they are now, and as many of
-// them as the rule asks for are those that it asks. What one approver allowed for the rest of a
-// task is no yes where a rule wants to hear two, or somebody else.
-func (g Grant) satisfies(e Electorate, rule policy.Rule) bool {
+// satisfies reports whether those who gave the grant may approve r as they are now, and as many of
+// them as its rule asks for are those that it asks. What one approver allowed for the rest of a
+// task is no yes where a rule wants to hear two, or somebody else, nor where they have told the
+// agent since what to do.
+func (g Grant) satisfies(e Electorate, r Request) bool {
 	heard := 0
 	for _, by := range g.By {
-		if !Approves(e.known(by.UserID)) {
+		own, seat := e.known(by.UserID), e.known(cmp.Or(by.ForID, by.UserID))
+		if !Approves(own) || e.barred(own, r) != nil || e.barred(seat, r) != nil {
 			return false
 		}
-		if e.votes(e.known(cmp.Or(by.ForID, by.UserID)), Request{Rule: rule}) {
+		if e.votes(seat, r) {
 			heard++
 		}
 	}
-	return heard >= max(rule.Need, 1)
+	return heard >= max(r.Rule.Need, 1)
 }
 
 // Use takes a grant that covers the call, and that satisfies the rule which holds for it.
@@ -74,8 +75,11 @@ func (a asks) Use(ctx context.Context, tx orchestrator.Tx, d *orchestrator.Deleg
 		return "", err
 	}
 	ruling, _ := a.c.actionRuling(tx.Now(), tx.Task(), d, call, true) // it is asked about
+	task := tx.Task()
+	r := Request{Agent: d.To, RequesterID: task.RequesterID, Requester: task.Requester, Via: task.Via, Rule: ruling.Rule}
+	r.Lineage = a.c.lineage(a.e, &r, d.Lineage())
 	for _, g := range grants {
-		if ruling.Deny || !g.holds(d, call) || !g.satisfies(a.e, ruling.Rule) {
+		if ruling.Deny || !g.holds(d, call) || !g.satisfies(a.e, r) {
 			continue
 		}
 		if again {

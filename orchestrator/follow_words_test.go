@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"gatehouse/approval"
+	"gatehouse/approval/policy"
 	"gatehouse/orchestrator"
 	"gatehouse/orchestrator/agent"
 	"gatehouse/orchestrator/agent/agenttest"
+	"gatehouse/orchestrator/people"
+	"gatehouse/orchestrator/record/event"
 )
 
 // What somebody said too late for an earlier task of the thread is told to the follow-up, so
@@ -129,6 +132,42 @@ func TestAFollowUpInAThreadWithFilesIsTakenOnce(t *testing.T) {
 		}
 		if _, _, err := send(one.ID, "1", agent.File{Name: "b.txt", Data: []byte("c")}); orchestrator.CodeOf(err) != orchestrator.CodeKeyReused {
 			t.Errorf("other files under the same key: %v", err)
+		}
+	})
+}
+
+// A yes to calls for the rest of a task, of somebody who tells its agent since then what to
+// call, passes none of them: another approver is asked.
+func TestAGrantOfWhoSteersPassesNothing(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "coder", Protocol: "jsonl"})
+		cleo := w.user("cleo", people.Approver)
+		w.rulesAboutActions(policy.RuleConfig{Name: "one", When: `tool == "deploy"`, Need: new(1)})
+		w.script("coder", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
+			if _, err := host.Ask(ctx, tool("deploy", `{"to":"test"}`)); err != nil {
+				return agent.Outcome{}, err
+			}
+			said, err := host.Hear(ctx, true)
+			if err != nil {
+				return agent.Outcome{}, err
+			}
+			_, err = host.Ask(ctx, tool("deploy", fmt.Sprintf(`{"to":%q}`, said[0].Text)))
+			return agenttest.Done("ok"), err
+		})
+		w.start()
+		root := w.send("coder", "release it")
+		_, err := w.vote(w.bob, w.request(root.TaskID, 1), approval.Ballot{Verdict: approval.Approve, ForTask: true})
+		w.must(err)
+		_, err = w.say(w.bob, root.ID, "prod", "")
+		w.must(err)
+		r := w.request(root.TaskID, 1)
+		_, err = w.vote(w.bob, r, approval.Ballot{Verdict: approval.Approve})
+		w.refused(err, orchestrator.CodeFourEyes, "told")
+		_, err = w.vote(cleo, r, approval.Ballot{Verdict: approval.Approve})
+		w.must(err)
+		w.state(root.ID, orchestrator.Completed)
+		if n := w.count(root.TaskID, event.GrantUsed); n != 0 {
+			t.Errorf("the grant was used %d times", n)
 		}
 	})
 }
