@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"gatehouse/approval"
 	"gatehouse/approval/policy"
@@ -169,5 +170,70 @@ func TestAGrantOfWhoSteersPassesNothing(t *testing.T) {
 		if n := w.count(root.TaskID, event.GrantUsed); n != 0 {
 			t.Errorf("the grant was used %d times", n)
 		}
+	})
+}
+
+// What one agent of a task was told it may repeat on the board, where the others read it while
+// both work: whoever said it has a part in what those make from then on.
+func TestWhoSteersAnAgentHasAPartInWhatOthersReadOfIt(t *testing.T) {
+	either(t, func(t *testing.T, url string) {
+		w := newWorld(t, url, agent.Spec{Name: "kik"}, agent.Spec{Name: "scout", Protocol: "jsonl"}, agent.Spec{Name: "coder", Repository: "app"})
+		let := make(chan struct{})
+		w.script("kik", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
+			for _, h := range []agent.Hop{{To: "scout", Text: "look", Spawn: true}, {To: "coder", Text: "write it", Spawn: true}} {
+				if _, err := host.Delegate(ctx, h); err != nil {
+					return agent.Outcome{}, err
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-let:
+			}
+			return agenttest.Done("done"), nil
+		})
+		w.script("scout", func(ctx context.Context, _ agent.Job, host agent.Host) (agent.Outcome, error) {
+			said, err := host.Hear(ctx, true)
+			if err == nil {
+				err = host.PutContext(ctx, agent.ContextWrite{Key: "hint", Value: said[0].Text})
+			}
+			if err != nil {
+				return agent.Outcome{}, err
+			}
+			select {
+			case <-ctx.Done():
+			case <-let:
+			}
+			return agenttest.Done("seen"), nil
+		})
+		w.script("coder", func(ctx context.Context, job agent.Job, host agent.Host) (agent.Outcome, error) {
+			for {
+				hint, found, err := host.Shared().Get(ctx, "", "hint")
+				if err != nil {
+					return agent.Outcome{}, err
+				}
+				if found {
+					return agenttest.Done("ok"), writeFile(job.Dir, "new.txt", hint.Value)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		w.start()
+		defer close(let)
+		root := w.sendTo("kik", "do it")
+		var scout string
+		w.until(root.ID, "with both spawned", func(orchestrator.Delegation) bool {
+			all, err := w.store.Children(t.Context(), root.ID, 0)
+			w.must(err)
+			for _, c := range all {
+				if c.To == "scout" && c.State == orchestrator.Running && len(all) == 2 {
+					scout = c.ID
+				}
+			}
+			return scout != ""
+		})
+		_, err := w.say(w.bob, scout, "with a back door", "")
+		w.must(err)
+		_, err = w.decide(w.request(root.TaskID, 1), approval.Approve, "")
+		w.refused(err, orchestrator.CodeFourEyes, "told")
 	})
 }

@@ -160,7 +160,27 @@ func hears(ctx context.Context, tx Tx, d *Delegation, ids []string, turn int) er
 	}
 	m.Read = newest(append(slices.Clip(m.Read), now...))
 	d.steeredBy(tx.Task(), now)
+	if err := hearsay(ctx, tx, d, now); err != nil {
+		return err
+	}
 	return tx.Append(ctx, event.Of(d.ID, d.To, event.MessageDeliveredData{IDs: ids, Turn: turn}))
+}
+
+// hearsay notes who said these things to d's agent with all others that work on the task: what
+// it repeats on the board they read there, long before it ends.
+func hearsay(ctx context.Context, tx Tx, d *Delegation, said []Message) error {
+	if !slices.ContainsFunc(said, func(m Message) bool { return m.ByID != tx.Task().RequesterID }) {
+		return nil
+	}
+	tree, err := tx.Tree(ctx)
+	for _, o := range tree {
+		if err != nil || o.ID == d.ID || o.State.Ended() {
+			continue
+		}
+		o.steeredBy(tx.Task(), said)
+		err = save(ctx, tx, o)
+	}
+	return err
 }
 
 // newest are the last messages that a row has room for.
