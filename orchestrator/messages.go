@@ -241,15 +241,24 @@ func (r *run) hearNow(ctx context.Context) ([]agent.PersonMessage, error) {
 	if err != nil || len(d.Work.Unread) == 0 {
 		return nil, err
 	}
-	var now []agent.PersonMessage
+	var now, maybe []Message // maybe were taken by a try before, if that was committed after all
 	err = r.write(ctx, func(tx Tx, d *Delegation) error {
-		now = asTold(d.Work.Unread)
-		if err := hears(ctx, tx, d, each.Of(now, func(m agent.PersonMessage) string { return m.ID }), 0); err != nil {
+		taken := slices.DeleteFunc(slices.Clone(maybe), func(m Message) bool {
+			return !slices.ContainsFunc(d.Work.Read, func(o Message) bool { return o.ID == m.ID })
+		})
+		all := slices.Concat(taken, d.Work.Unread)
+		now = all
+		tx.OnRollback(func(unsure bool) {
+			if unsure {
+				maybe = all
+			}
+		})
+		if err := hears(ctx, tx, d, each.Of(d.Work.Unread, func(m Message) string { return m.ID }), 0); err != nil {
 			return err
 		}
 		return save(ctx, tx, d)
 	})
-	return now, err
+	return asTold(now), err
 }
 
 // Spoken is what became of what a person said in a thread: a new task, or a message to the
