@@ -253,6 +253,22 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
+// What a person says while an answer is cut comes behind its rest, so that both halves are one.
+func TestAMessageDoesNotComeBetweenACutAnswerAndItsRest(t *testing.T) {
+	host := team()
+	cut := answers(model.StopMaxTokens, "first half, ")
+	res, s, err := play(t, host, task("Try."), func(ctx context.Context, r model.Request) (model.Response, error) {
+		host.Say("ann", "in French")
+		return cut(ctx, r)
+	}, says("second half"), says("en français"))
+	if err != nil || res.Text != "en français" || len(s.requests()) != 3 {
+		t.Fatalf("%q after %d, %v", res.Text, len(s.requests()), err)
+	}
+	if turns := host.Turns(); turns[2].Message.Text() == "" || turns[3].Message.Text() != "second half" || !strings.Contains(turns[4].Message.Text(), "ann says, at") {
+		t.Errorf("the turns are %+v", turns)
+	}
+}
+
 // A model that only ever calls tools ends at its limit.
 func TestTheNumberOfTurnsIsLimited(t *testing.T) {
 	job := task("Try.")
