@@ -80,10 +80,10 @@ func TestACallOfAToolWaitsForAYes(t *testing.T) {
 		if !strings.Contains(r.Revision.Text, "command: npm publish\n") || len(r.Revision.Digest) != 64 || r.Rule.Name != "shell" {
 			t.Errorf("asked %q of rule %q, digest %q", r.Revision.Text, r.Rule.Name, r.Revision.Digest)
 		}
-		w.state(root.ID, orchestrator.Waiting)
-		if used, _ := w.engine.Slots(); used != 0 {
-			t.Errorf("%d slots are held", used)
-		}
+		w.until(root.ID, "waiting without a slot", func(d orchestrator.Delegation) bool {
+			used, _ := w.engine.Slots() // given back once the row waits
+			return d.State == orchestrator.Waiting && used == 0
+		})
 		w.approve(r)
 		d := w.state(root.ID, orchestrator.Completed)
 		if d.Result.Text != `allowed {"command":"go test ./..."}`+"\n"+`allowed {"command":"npm publish"}` {
