@@ -57,10 +57,15 @@ func hearingPlace(t *testing.T, database string, script modeltest.Script) *place
 
 // tells runs gatehouse tell as whoever asks for the tasks.
 func tells(p *placetest.Place, n *placetest.Node, words ...string) (string, int) {
+	return asAsker(p, n, append([]string{"tell"}, words...)...)
+}
+
+// asAsker runs a command as whoever asks for the tasks.
+func asAsker(p *placetest.Place, n *placetest.Node, args ...string) (string, int) {
 	approver := p.Approver
 	defer func() { p.Approver = approver }()
 	p.Approver = p.Asker
-	return p.Cli(n, append([]string{"tell"}, words...)...)
+	return p.Cli(n, args...)
 }
 
 // A model turns round in the middle of its task: what people say comes before its next turn, in
@@ -127,7 +132,7 @@ func TestProgramsHearByTheirProtocols(t *testing.T) {
 		n := p.Start(p.Config, "")
 		lines := n.Send("lines", "", "listen")
 		p.Until("the program", func() bool { return p.Exists("begun") })
-		if out, code := tells(p, n, lines, "in French"); code != 0 {
+		if out, code := asAsker(p, n, "send", "--follow", lines, "in French"); code != 0 || !strings.Contains(out, "said to lines, which is at work") {
 			t.Fatalf("tell: exit %d\n%s", code, out)
 		}
 		if root := n.Through(lines); root.State != orchestrator.Completed {

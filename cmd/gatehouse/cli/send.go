@@ -75,6 +75,9 @@ func (c *SendCmd) Run(ctx context.Context, sh *console.Shell, api *client.Client
 	}
 	sent := answer.Value
 	word := "sent to " + console.Line(cmp.Or(sent.Agent, agent))
+	if sent.MessageID != "" {
+		word = "said to " + console.Line(sent.Agent) + ", which is at work"
+	}
 	switch {
 	case !c.Wait:
 		return act(sh, answer, nil, func(wire.Submitted) error { return started(sh, api, sent.ID, word) })
